@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "align/pairs.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace dumphook {
+namespace {
+
+using Tensors = std::vector<SideTensor>;
+constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+struct Matcher {
+  const Tensors& target;
+  const Tensors& golden;
+  std::vector<size_t> golden_of;  // by target, kNone: unmatched
+  std::vector<std::string> note_of;
+  std::vector<bool> golden_taken;
+
+  Matcher(const Tensors& t, const Tensors& g)
+      : target(t), golden(g), golden_of(t.size(), kNone), note_of(t.size()), golden_taken(g.size(), false) {}
+
+  void take(size_t t, size_t g, std::string note) {
+    golden_of[t] = g;
+    note_of[t] = std::move(note);
+    golden_taken[g] = true;
+  }
+};
+
+std::optional<size_t> find(const Tensors& tensors, const std::string& name) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].descriptor.name == name) return i;
+  return {};
+}
+
+void match_by_map(Matcher& matcher, const NameMap& map, std::vector<std::string>& notes) {
+  for (const auto& [target_name, golden_name] : map) {
+    const auto t = find(matcher.target, target_name), g = find(matcher.golden, golden_name);
+    if (t && g) matcher.take(*t, *g, fmt::format("mapped to {}", golden_name));
+    if (!t) notes.push_back(fmt::format("the map names target tensor {}, which is not there", target_name));
+    if (!g) notes.push_back(fmt::format("the map names golden tensor {}, which is not there", golden_name));
+  }
+}
+
+// Equal names in linear time; by model and name first.
+void match_by_name(Matcher& matcher, bool with_model) {
+  const auto key = [&](const Descriptor& d) { return std::pair{with_model ? d.model : std::string{}, d.name}; };
+  std::multimap<std::pair<std::string, std::string>, size_t> free;
+  for (size_t g = 0; g < matcher.golden.size(); ++g)
+    if (!matcher.golden_taken[g]) free.emplace(key(matcher.golden[g].descriptor), g);
+  for (size_t t = 0; t < matcher.target.size(); ++t) {
+    if (matcher.golden_of[t] != kNone) continue;
+    const auto found = free.find(key(matcher.target[t].descriptor));
+    if (found == free.end()) continue;
+    matcher.take(t, found->second, {});
+    free.erase(found);
+  }
+}
+
+void match_by_origin(Matcher& matcher) {
+  for (size_t t = 0; t < matcher.target.size(); ++t) {
+    if (matcher.golden_of[t] != kNone) continue;
+    const auto& origins = matcher.target[t].descriptor.origin_names;
+    for (auto origin = origins.rbegin(); origin != origins.rend() && matcher.golden_of[t] == kNone; ++origin) {
+      const auto g = find(matcher.golden, *origin);
+      if (g && !matcher.golden_taken[*g]) matcher.take(t, *g, fmt::format("origin {}", *origin));
+    }
+  }
+}
+
+bool is_input(const SideTensor* tensor) {
+  return tensor && (tensor->descriptor.role == Role::input || tensor->descriptor.role == Role::preprocessed);
+}
+
+// Positions on both sides: the leading side's in its order; what only the other has goes behind its predecessor there.
+struct Row {
+  size_t lead = kNone, other = kNone;
+};
+std::vector<Row> merge(const std::vector<size_t>& other_of_lead, size_t other_count) {
+  const std::set<size_t> matched(other_of_lead.begin(), other_of_lead.end());
+  std::map<size_t, std::vector<size_t>> behind;  // matched other position (kNone: at the start) -> unmatched ones
+  size_t predecessor = kNone;
+  for (size_t other = 0; other < other_count; ++other) {
+    if (matched.count(other)) predecessor = other;
+    else behind[predecessor].push_back(other);
+  }
+  std::vector<Row> rows;
+  for (size_t other : behind[kNone]) rows.push_back({kNone, other});
+  for (size_t lead = 0; lead < other_of_lead.size(); ++lead) {
+    const size_t partner = other_of_lead[lead];
+    rows.push_back({lead, partner});
+    if (partner == kNone) continue;
+    for (size_t other : behind[partner]) rows.push_back({kNone, other});
+    behind.erase(partner);
+  }
+  return rows;
+}
+
+bool nobody_misses(const Pair& pair) {
+  if (pair.target && pair.golden) return false;
+  if (pair.target) return pair.target->presence != Presence::whole && !pair.target->expected;
+  return pair.golden->presence != Presence::whole;
+}
+
+}  // namespace
+
+Alignment align(Side target_side, Side golden_side, const NameMap& map) {
+  Alignment result;
+  auto target = std::make_shared<const Side>(std::move(target_side));
+  auto golden = std::make_shared<const Side>(std::move(golden_side));
+  const Tensors &t = target->tensors, &g = golden->tensors;
+
+  Matcher matcher(t, g);
+  match_by_map(matcher, map, result.notes);
+  match_by_name(matcher, true);
+  match_by_name(matcher, false);
+  match_by_origin(matcher);
+
+  const bool golden_leads = !target->order_known && golden->order_known;
+  std::vector<size_t> target_of(g.size(), kNone);
+  for (size_t i = 0; i < t.size(); ++i)
+    if (matcher.golden_of[i] != kNone) target_of[matcher.golden_of[i]] = i;
+
+  const auto rows = golden_leads ? merge(target_of, t.size()) : merge(matcher.golden_of, g.size());
+  for (const Row& row : rows) {
+    const size_t ti = golden_leads ? row.other : row.lead;
+    size_t gi = golden_leads ? row.lead : row.other;
+    if (ti != kNone) gi = matcher.golden_of[ti];  // a map may give one golden to several targets
+    Pair pair;
+    if (ti != kNone) {
+      pair.target = &t[ti];
+      pair.note = matcher.note_of[ti];
+    }
+    if (gi != kNone) pair.golden = &g[gi];
+    if (nobody_misses(pair)) continue;
+    (is_input(pair.target) || is_input(pair.golden) ? result.inputs : result.layers).push_back(pair);
+  }
+  result.target = std::move(target);
+  result.golden = std::move(golden);
+  return result;
+}
+
+}  // namespace dumphook

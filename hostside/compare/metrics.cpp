@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dumphook {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kBlock = 1024;  // pairs summed before they are added to the total: keeps rounding errors small
+constexpr size_t kLanes = 4;     // independent sums, for the vectoriser
+
+struct Sums {
+  double tg = 0, tt = 0, gg = 0, dd = 0;
+  double abs_d = 0, abs_g = 0;
+  double max_d = 0, max_t = 0, max_g = 0;
+
+  void add(const Sums& more) {
+    tg += more.tg;
+    tt += more.tt;
+    gg += more.gg;
+    dd += more.dd;
+    abs_d += more.abs_d;
+    abs_g += more.abs_g;
+    max_d = std::max(max_d, more.max_d);
+    max_t = std::max(max_t, more.max_t);
+    max_g = std::max(max_g, more.max_g);
+  }
+};
+
+// Factors by which values are multiplied before they are summed: powers of two, so nothing is rounded.
+struct Scales {
+  double t = 1, g = 1, d = 1;
+};
+
+void add_pair(Sums& sums, double t, double g, double d) {
+  sums.tg += t * g;
+  sums.tt += t * t;
+  sums.gg += g * g;
+  sums.dd += d * d;
+  sums.abs_d += std::fabs(d);
+  sums.abs_g += std::fabs(g);
+  sums.max_d = std::max(sums.max_d, std::fabs(d));
+  sums.max_t = std::max(sums.max_t, std::fabs(t));
+  sums.max_g = std::max(sums.max_g, std::fabs(g));
+}
+
+Sums sum_finite(const double* target, const double* golden, size_t count) {
+  Sums lanes[kLanes];
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double t = target[i + lane], g = golden[i + lane];
+      add_pair(lanes[lane], t, g, t - g);
+    }
+  for (; i < count; ++i) add_pair(lanes[0], target[i], golden[i], target[i] - golden[i]);
+  for (size_t lane = 1; lane < kLanes; ++lane) lanes[0].add(lanes[lane]);
+  return lanes[0];
+}
+
+Sums sum_scaled(const double* target, const double* golden, size_t count, const Scales& scales) {
+  Sums sums;
+  for (size_t i = 0; i < count; ++i)
+    add_pair(sums, target[i] * scales.t, golden[i] * scales.g, target[i] * scales.d - golden[i] * scales.d);
+  return sums;
+}
+
+bool all_finite(const double* values, size_t count) {
+  double zero[kLanes] = {};  // x - x is 0 for finite x, NaN otherwise
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane) zero[lane] += values[i + lane] - values[i + lane];
+  for (; i < count; ++i) zero[0] += values[i] - values[i];
+  return zero[0] + zero[1] + zero[2] + zero[3] == 0;
+}
+
+// The finite pairs of a block, moved together; counts the others.
+struct FinitePairs {
+  double target[kBlock], golden[kBlock];
+  size_t count = 0;
+
+  void gather(const double* t, const double* g, size_t n, Metrics& counts) {
+    count = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const bool t_finite = std::isfinite(t[i]), g_finite = std::isfinite(g[i]);
+      if (t_finite && g_finite) {
+        target[count] = t[i];
+        golden[count++] = g[i];
+        continue;
+      }
+      counts.target_nan += std::isnan(t[i]);
+      counts.target_inf += std::isinf(t[i]);
+      counts.golden_nan += std::isnan(g[i]);
+      counts.golden_inf += std::isinf(g[i]);
+      counts.same_nonfinite += (std::isnan(t[i]) && std::isnan(g[i])) || t[i] == g[i];
+      counts.target_only_nonfinite += g_finite;
+      counts.golden_only_nonfinite += t_finite;
+    }
+  }
+};
+
+template <class SumBlock>
+Sums sum_blocks(const double* target, const double* golden, size_t count, Metrics& counts, SumBlock sum_block) {
+  Sums total;
+  FinitePairs finite;
+  for (size_t first = 0; first < count; first += kBlock) {
+    const size_t n = std::min(kBlock, count - first);
+    const double *t = target + first, *g = golden + first;
+    if (all_finite(t, n) && all_finite(g, n)) {
+      total.add(sum_block(t, g, n));
+      counts.finite_pairs += n;
+    } else {
+      finite.gather(t, g, n, counts);
+      total.add(sum_block(finite.target, finite.golden, finite.count));
+      counts.finite_pairs += finite.count;
+    }
+  }
+  return total;
+}
+
+// Squares of float64 beyond about 1e±150 overflow or vanish; sums of less than this have lost digits.
+bool out_of_range(const Sums& sums) {
+  constexpr double kTiny = 1e-270;
+  auto lost = [&](double square_sum, double max) { return !std::isfinite(square_sum) || (max > 0 && square_sum < kTiny); };
+  return lost(sums.tt, sums.max_t) || lost(sums.gg, sums.max_g) || lost(sums.dd, sums.max_d) || !std::isfinite(sums.abs_g);
+}
+
+// A power of two that brings `max` near 1.
+double unit_scale(double max) {
+  if (!(max > 0)) return 1;
+  int exponent = 0;
+  std::frexp(max, &exponent);
+  return std::ldexp(1.0, std::clamp(-exponent, -1020, 1020));
+}
+
+double ratio(double numerator, double denominator) {
+  if (denominator > 0) return numerator / denominator;
+  return numerator > 0 ? kInf : 0;
+}
+
+void derive(Metrics& m, const Sums& sums, const Scales& scales) {
+  const double norm_t = std::sqrt(sums.tt), norm_g = std::sqrt(sums.gg), norm_d = std::sqrt(sums.dd);
+  const double n = static_cast<double>(m.finite_pairs);
+  m.target_zero = sums.max_t == 0;
+  m.golden_zero = sums.max_g == 0;
+
+  m.max_abs = sums.max_d / scales.d;
+  m.mae = sums.abs_d / n / scales.d;
+  m.rmse = norm_d / std::sqrt(n) / scales.d;
+  m.mse = sums.dd / n / scales.d / scales.d;
+  m.rel_euclidean = ratio(norm_d, norm_g) * (scales.g / scales.d);
+  m.rel_l1 = ratio(sums.abs_d, sums.abs_g) * (scales.g / scales.d);
+  m.sqnr_db = norm_d > 0 ? 20 * (std::log10(norm_g / norm_d) + std::log10(scales.d / scales.g)) : kInf;
+
+  if (m.target_zero || m.golden_zero) {
+    m.cosine = m.target_zero && m.golden_zero ? 1 : 0;
+    m.norm_ratio = m.golden_zero ? (m.target_zero ? 1 : kInf) : 0;
+    m.cosine_distance = 1 - m.cosine;
+    return;
+  }
+  m.norm_ratio = norm_t / norm_g * (scales.g / scales.t);
+  const double norms = norm_t * norm_g;
+  m.cosine = std::clamp(sums.tg / norms, -1.0, 1.0);
+  m.cosine_distance = 1 - m.cosine;
+  if (m.cosine > 0.5 && scales.t == scales.d && scales.g == scales.d) {
+    // 2(‖t‖‖g‖ - Σtg) = ‖t-g‖² - (‖t‖-‖g‖)²: no difference of nearly equal sums where t is near g.
+    const double difference = norm_t - norm_g;
+    m.cosine_distance = std::max(0.0, (sums.dd - difference * difference) / (2 * norms));
+    m.cosine = 1 - m.cosine_distance;
+  }
+}
+
+}  // namespace
+
+Metrics measure(const double* target, const double* golden, size_t count) {
+  Metrics m;
+  m.elements = count;
+  Scales scales;
+  Sums sums = sum_blocks(target, golden, count, m, sum_finite);
+  if (count > 0 && m.finite_pairs == 0) {
+    for (const MetricInfo& metric : kMetrics) m.*metric.value = kNaN;
+    return m;
+  }
+  if (m.finite_pairs == 0) {
+    m.target_zero = m.golden_zero = true;
+    m.sqnr_db = kInf;
+    return m;
+  }
+  if (out_of_range(sums)) {
+    const bool difference_overflows = !std::isfinite(sums.max_d);
+    scales.t = unit_scale(sums.max_t);
+    scales.g = unit_scale(sums.max_g);
+    scales.d = difference_overflows ? unit_scale(std::max(sums.max_t, sums.max_g)) / 2 : unit_scale(sums.max_d);
+    Metrics again;
+    sums = sum_blocks(target, golden, count, again,
+                      [&](const double* t, const double* g, size_t n) { return sum_scaled(t, g, n, scales); });
+  }
+  derive(m, sums, scales);
+  return m;
+}
+
+}  // namespace dumphook

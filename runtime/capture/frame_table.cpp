@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/frame_table.h"
+
+#include <new>
+
+namespace dumphook {
+
+bool FrameTable::open(Arena& tables, uint32_t max_open) {
+  max_open_ = max_open;
+  slots_ = tables.take_array<FrameSlot>(kFrameSlots);
+  if (tables.is_measuring() || !tables.ok()) return tables.ok();
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    FrameSlot* slot = ::new (static_cast<void*>(&slots_[i])) FrameSlot;
+    for (auto& count : slot->lost) count.store(0, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void FrameTable::abandon_oldest() {
+  uint32_t oldest = kRefused;
+  uint64_t oldest_state = 0;
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    const uint64_t state = slots_[i].state.load(std::memory_order_relaxed);
+    if (phase(state) != FramePhase::open) continue;
+    if (oldest == kRefused || state < oldest_state) {
+      oldest = i;
+      oldest_state = state;
+    }
+  }
+  if (oldest == kRefused) return;
+  if (slots_[oldest].state.compare_exchange_strong(oldest_state, pack(oldest_state >> 3, FramePhase::abandoned),
+                                                   std::memory_order_seq_cst)) {
+    open_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+uint32_t FrameTable::begin(uint64_t number) {
+  if (open_.load(std::memory_order_relaxed) >= max_open_) abandon_oldest();
+  const uint32_t start = hint_.fetch_add(1, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    const uint32_t index = (start + i) % kFrameSlots;
+    uint64_t state = slots_[index].state.load(std::memory_order_relaxed);
+    if (phase(state) != FramePhase::free) continue;
+    if (!slots_[index].state.compare_exchange_strong(state, pack(number, FramePhase::filling),
+                                                     std::memory_order_acquire, std::memory_order_relaxed)) {
+      continue;
+    }
+    busy_.fetch_add(1, std::memory_order_relaxed);
+    FrameSlot& slot = slots_[index];
+    slot.seen.store(0, std::memory_order_relaxed);
+    slot.accepted.store(0, std::memory_order_relaxed);
+    for (auto& count : slot.lost) count.store(0, std::memory_order_relaxed);
+    slot.raw_bytes.store(0, std::memory_order_relaxed);
+    slot.attribute_count.store(0, std::memory_order_relaxed);
+    slot.number = number;
+    slot.encoded = 0;
+    slot.begun = false;
+    return index;
+  }
+  return kRefused;
+}
+
+void FrameTable::admit(uint32_t index) {
+  FrameSlot& slot = slots_[index];
+  open_.fetch_add(1, std::memory_order_relaxed);
+  slot.state.store(pack(slot.number, FramePhase::open), std::memory_order_seq_cst);
+}
+
+FrameSlot* FrameTable::enter(dh_frame frame) {
+  const uint32_t index = static_cast<uint32_t>(frame & 0xFF) - 1;
+  if (index >= kFrameSlots) return nullptr;
+  FrameSlot* slot = &slots_[index];
+  slot->active.fetch_add(1, std::memory_order_seq_cst);
+  if (slot->state.load(std::memory_order_seq_cst) == pack(number_of(frame), FramePhase::open)) return slot;
+  leave(slot);
+  return nullptr;
+}
+
+bool FrameTable::end(dh_frame frame) {
+  const uint32_t index = static_cast<uint32_t>(frame & 0xFF) - 1;
+  if (index >= kFrameSlots) return false;
+  uint64_t state = pack(number_of(frame), FramePhase::open);
+  if (!slots_[index].state.compare_exchange_strong(state, pack(number_of(frame), FramePhase::ended),
+                                                   std::memory_order_seq_cst)) {
+    return false;
+  }
+  open_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+uint32_t FrameTable::next_finished() const {
+  uint32_t oldest = kRefused;
+  uint64_t oldest_state = 0;
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    const FrameSlot& slot = slots_[i];
+    const uint64_t state = slot.state.load(std::memory_order_seq_cst);
+    if (phase(state) != FramePhase::ended && phase(state) != FramePhase::abandoned) continue;
+    if (slot.active.load(std::memory_order_seq_cst) != 0) continue;
+    if (slot.accepted.load(std::memory_order_relaxed) != slot.encoded) continue;
+    if (oldest == kRefused || state < oldest_state) {
+      oldest = i;
+      oldest_state = state;
+    }
+  }
+  return oldest;
+}
+
+void FrameTable::retire(uint32_t index) {
+  slots_[index].state.store(0, std::memory_order_release);
+  busy_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void FrameTable::abandon_all() {
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    uint64_t state = slots_[i].state.load(std::memory_order_relaxed);
+    if (phase(state) != FramePhase::open) continue;
+    if (slots_[i].state.compare_exchange_strong(state, pack(state >> 3, FramePhase::abandoned),
+                                                std::memory_order_seq_cst)) {
+      open_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+}  // namespace dumphook

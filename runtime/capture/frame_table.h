@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// FrameTable: the frames that are open, or ended but not yet written. Hooks and the worker meet here without locks.
+//
+// A slot's state word is {frame number, phase}. A hook announces itself in `active` and then looks at the state; the end
+// of a frame changes the state, and the worker then looks at `active`. Both orders are sequentially consistent, so either
+// the hook sees that the frame is over or the worker sees the hook.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "capture/tensor_table.h"
+#include "dumphook/dumphook.h"
+
+namespace dumphook {
+
+enum class FramePhase : uint64_t { free = 0, filling = 1, open = 2, ended = 3, abandoned = 4 };
+
+struct FrameAttribute {
+  char key[32];
+  char value[96];
+};
+
+struct FrameSlot {
+  static constexpr uint32_t kMaxAttributes = 4;
+
+  std::atomic<uint64_t> state{0};
+  std::atomic<uint32_t> active{0};
+  std::atomic<uint32_t> seen{0};
+  std::atomic<uint32_t> accepted{0};
+  std::atomic<uint32_t> lost[DH_LOSS_REASON_COUNT];
+  std::atomic<uint64_t> raw_bytes{0};
+  // Written by dh_frame_begin before the slot opens.
+  uint64_t number = 0;
+  uint64_t capture_time_ns = 0;
+  uint64_t begin_time_ns = 0;
+  uint32_t instance = 0;
+  bool selected = true;
+  uint64_t byte_limit = 0;  // raw bytes captured in this frame; 0 = no limit
+  char model[64] = {};
+  // Under the tensor table's lock.
+  FrameAttribute attributes[kMaxAttributes];
+  std::atomic<uint32_t> attribute_count{0};
+  // Written by the worker.
+  uint32_t encoded = 0;
+  bool begun = false;
+};
+
+class FrameTable {
+ public:
+  // The slot of a handle is its low byte; this one means that the frame was not admitted.
+  static constexpr uint32_t kRefused = 0xFF;
+
+  bool open(Arena& tables, uint32_t max_open);
+
+  static dh_frame handle(uint64_t number, uint32_t slot) { return number << 8 | ((slot + 1) & 0xFF); }
+  static dh_frame refused_handle(uint64_t number) { return number << 8 | kRefused; }
+  static uint64_t number_of(dh_frame frame) { return frame >> 8; }
+
+  // Opens a slot for `number`; kRefused when the worker has not yet written enough old frames. When more than max_open
+  // frames are open, the oldest is abandoned first. The caller fills the slot, then calls admit().
+  uint32_t begin(uint64_t number);
+  void admit(uint32_t slot);
+  // Joins an open frame until leave(); NULL when the frame is over or was refused.
+  FrameSlot* enter(dh_frame frame);
+  void leave(FrameSlot* slot) { slot->active.fetch_sub(1, std::memory_order_seq_cst); }
+  // False when it was not open.
+  bool end(dh_frame frame);
+
+  FrameSlot& slot(uint32_t index) { return slots_[index]; }
+  // Open or ended frames that the worker has not written out.
+  bool any_open() const { return open_.load(std::memory_order_relaxed) != 0; }
+  bool any_busy() const { return busy_.load(std::memory_order_relaxed) != 0; }
+
+  // --- the worker -------------------------------------------------------------------------------------------------
+  // The oldest slot whose frame is over and whose accepted tensors are all encoded; kRefused when there is none.
+  uint32_t next_finished() const;
+  // Whether all accepted tensors of an over frame are encoded. `any` also takes frames that are still open.
+  void retire(uint32_t slot);
+  // Ends all open frames as abandoned (at close).
+  void abandon_all();
+
+  static FramePhase phase(uint64_t state) { return static_cast<FramePhase>(state & 7); }
+  static uint64_t pack(uint64_t number, FramePhase phase) { return number << 3 | static_cast<uint64_t>(phase); }
+
+ private:
+  void abandon_oldest();
+
+  FrameSlot* slots_ = nullptr;
+  uint32_t max_open_ = 0;
+  std::atomic<uint32_t> hint_{0};
+  std::atomic<uint32_t> open_{0};
+  std::atomic<uint32_t> busy_{0};
+};
+
+}  // namespace dumphook

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorTable: every tensor name the session has met, with its counters. Entries are only added, under a lock, and found
+// without one. The last entry is nobody's: it counts what had no room of its own.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "capture/selection.h"
+#include "dumphook/dumphook.h"
+
+namespace dumphook {
+
+// Losses of one tensor for one reason. Hooks widen the range before they raise the count, the worker reads the count before
+// it takes the range: a loss is never outside what was reported for it.
+struct LossCell {
+  std::atomic<uint64_t> count{0};
+  std::atomic<uint64_t> first_frame{~uint64_t{0}};
+  std::atomic<uint64_t> last_frame{0};
+  uint64_t reported = 0;  // worker only, as are the two below: the last range that was reported
+  uint64_t reported_first = 0;
+  uint64_t reported_last = 0;
+
+  void add(uint64_t frame);
+};
+
+// key=value of a tensor; a list that only grows at its front, so that it can be walked without the lock.
+struct TensorAttribute {
+  const char* key;
+  const char* value;
+  TensorAttribute* next;
+};
+
+constexpr uint32_t kFrameSlots = DH_MAX_OPEN_FRAMES + 8;
+
+struct TensorEntry {
+  // Set once, before the entry can be found.
+  const char* model = "";
+  const char* name = "";
+  const char* op = "";
+  const char* raw_type = "";
+  const char* const* origin_names = nullptr;
+  uint32_t origin_count = 0;
+  uint32_t tensor_id = 0;
+  int32_t node_index = -1;
+  int32_t output_slot = 0;
+  uint32_t role = 0;
+  uint64_t name_hash = 0;
+
+  // generation << 3 | dh_level: the level holds while the generation is the session's.
+  std::atomic<uint64_t> level{0};
+
+  alignas(64) std::atomic<uint64_t> seen{0};
+  std::atomic<uint64_t> too_big_bytes{0};
+  std::atomic<TensorAttribute*> attributes{nullptr};
+  LossCell lost[DH_LOSS_REASON_COUNT];
+  // Per frame slot: frame number (low 20 bits) << 12 | captures of this name in that frame so far.
+  std::atomic<uint32_t> occurrences[kFrameSlots];
+
+  // Written by the worker.
+  alignas(64) std::atomic<uint64_t> shipped{0};
+  uint64_t descriptor_hash = 0;
+  bool described = false;
+
+  uint64_t lost_total() const;
+  uint32_t next_occurrence(uint32_t frame_slot, uint64_t frame);
+};
+
+class TensorTable {
+ public:
+  // `strings` is where names are copied to.
+  bool open(Arena& tables, Arena* strings, uint32_t max_tensors);
+  ~TensorTable() = default;
+  void close();
+
+  // The entry of model and name, made from `tensor` when new. Without room: the entry of nobody, with *loss set, or NULL
+  // when the tensor is not selected anyway.
+  TensorEntry* find_or_add(const dh_tensor& tensor, const char* model, dh_loss_reason* loss);
+  TensorEntry* find(const char* model, const char* name);
+  TensorEntry& entry(uint32_t id) { return entries_[id]; }
+  TensorEntry& nobody() { return entries_[max_tensors_]; }
+  uint32_t count() const { return count_.load(std::memory_order_acquire); }
+  uint32_t max_tensors() const { return max_tensors_; }
+  bool is_nobody(const TensorEntry* entry) const { return entry == &entries_[max_tensors_]; }
+
+  // The level under the current selection, cached in the entry.
+  dh_level level(TensorEntry& entry);
+  // Takes a new selection for all tensors from now on.
+  void select(const Selection& selection);
+  const Selection& selection() const { return selection_; }
+
+  // Copies into the string arena; NULL when it is full. Takes the lock.
+  const char* keep_string(const char* text);
+  // Room in the string arena, 8-byte aligned; NULL when it is full. Takes the lock.
+  void* keep_room(size_t bytes);
+  // Sets an attribute of a tensor, which need not be known yet. Takes the lock.
+  Status add_attribute(const char* model, const char* name, const char* key, const char* value);
+  void lock() { pthread_mutex_lock(&mutex_); }
+  void unlock() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  TensorEntry* lookup(uint64_t hash, const char* model, const char* name) const;
+  TensorEntry* add_locked(const dh_tensor& tensor, const char* model, uint64_t hash, dh_loss_reason* loss);
+  const char* copy_locked(const char* text);
+  bool attach_locked(TensorEntry* entry, const char* key, const char* value);
+
+  TensorEntry* entries_ = nullptr;
+  std::atomic<uint32_t>* buckets_ = nullptr;  // tensor id + 1; 0 = empty
+  uint32_t bucket_mask_ = 0;
+  uint32_t max_tensors_ = 0;
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint64_t> generation_{1};
+  Arena* strings_ = nullptr;
+  struct EarlyAttribute {  // of a tensor that has not been captured yet
+    const char* model;
+    const char* name;
+    const char* key;
+    const char* value;
+    EarlyAttribute* next;
+  };
+  EarlyAttribute* early_ = nullptr;
+  Selection selection_;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+}  // namespace dumphook

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "encode/encoder.h"
+
+#include <cstring>
+
+#include "capture/hook.h"
+#include "wire/codec.h"
+
+namespace dumphook {
+namespace {
+
+constexpr uint32_t kMaxAttributes = 32;
+constexpr size_t kMaxDescriptorBytes = 32768;  // without scales: names, origin names and attributes
+constexpr size_t kMaxChannelBytes = kMaxTopicBytes + 128;
+
+}  // namespace
+
+bool Encoder::open(const EncoderOptions& options, Arena& arena, Pool* pool, TensorTable* tensors, FrameTable* frames,
+                   Spool* spool, StreamState* state, Emitter* emitter) {
+  options_ = options;
+  pool_ = pool;
+  tensors_ = tensors;
+  frames_ = frames;
+  spool_ = spool;
+  state_ = state;
+  emitter_ = emitter;
+  scratch_ = static_cast<uint8_t*>(arena.take(options.part_bytes, 64));
+  quant_ = static_cast<uint8_t*>(arena.take(static_cast<size_t>(quant_bytes(kMaxQuantCount, true)), 8));
+  lz4_state_ = arena.take(kLz4StateBytes, 8);
+  return arena.ok();
+}
+
+bool Encoder::idle() const {
+  uint32_t first = 0;
+  return !pool_->peek(&first);
+}
+
+uint32_t Encoder::block_at(uint32_t first_block, uint64_t offset) const {
+  uint32_t block = first_block;
+  for (uint64_t i = offset / pool_->block_bytes(); i != 0; --i) block = pool_->next(block);
+  return block;
+}
+
+void Encoder::copy_from_chain(uint32_t block, uint32_t at, uint8_t* to, uint64_t bytes) const {
+  while (bytes != 0) {
+    if (at == pool_->block_bytes()) {
+      block = pool_->next(block);
+      at = 0;
+    }
+    const uint64_t left = pool_->block_bytes() - at;
+    const uint64_t step = bytes < left ? bytes : left;
+    std::memcpy(to, pool_->block(block) + at, static_cast<size_t>(step));
+    to += step;
+    at += static_cast<uint32_t>(step);
+    bytes -= step;
+  }
+}
+
+// Blocks taken together usually lie side by side, and then nothing needs to be copied. Parts begin at block boundaries.
+ConstBytes Encoder::part_bytes(uint32_t bytes) {
+  uint32_t block = block_;
+  for (uint64_t covered = pool_->block_bytes(); covered < bytes; covered += pool_->block_bytes()) {
+    const uint32_t next = pool_->next(block);
+    if (next != block + 1) {
+      copy_from_chain(block_, 0, scratch_, bytes);
+      return {scratch_, bytes};
+    }
+    block = next;
+  }
+  return {pool_->block(block_), bytes};
+}
+
+bool Encoder::declare(TensorEntry& entry, Step* step) {
+  if (state_->has_channel(entry.tensor_id)) return true;
+  const Bytes room = spool_->reserve(kMaxChannelBytes);
+  *step = Step::blocked;
+  if (room.data == nullptr) return false;
+  *step = Step::progressed;
+  if (!state_->add_channel(entry.tensor_id, entry.model, entry.name)) return false;
+  SpoolEntry channel;
+  channel.kind = EntryKind::channel;
+  channel.tensor_id = entry.tensor_id;
+  channel.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
+  channel.log_time = emitter_->session_ns();
+  channel.record_bytes = static_cast<uint32_t>(state_->write_channel(room, entry.tensor_id));
+  spool_->commit(channel);
+  return true;
+}
+
+bool Encoder::begin_frame(FrameSlot& slot) {
+  if (slot.begun) return true;
+  FrameBeginView view;
+  view.frame = slot.number;
+  view.instance = slot.instance;
+  view.model = slot.model;
+  view.capture_time_ns = slot.capture_time_ns;
+  view.begin_time_ns = emitter_->session_ns(slot.begin_time_ns);
+  slot.begun = emitter_->emit(kFrameBeginChannel, 512, [&view](Bytes out, uint64_t seq) {
+    return write_frame_begin(out, seq, view);
+  });
+  return slot.begun;
+}
+
+// Emits the descriptor when it is new or has changed. False when there is nothing to refer to yet: *step says why.
+bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_block, Step* step) {
+  DescriptorView view;
+  view.tensor_id = entry.tensor_id;
+  view.model = entry.model;
+  view.name = entry.name;
+  view.op = entry.op;
+  view.raw_type = entry.raw_type;
+  view.origin_names = entry.origin_names;
+  view.origin_count = entry.origin_count;
+  view.role = record.role;
+  view.dtype = record.dtype;
+  view.layout = record.layout;
+  view.shape = {record.shape, record.rank};
+  view.logical_shape = {record.logical_shape, record.logical_rank};
+  if (record.has_strides) view.strides = {record.strides, record.rank};
+  PlaneView planes[DH_MAX_PLANES];
+  for (uint32_t i = 0; i < record.plane_count; ++i) {
+    planes[i] = {record.planes[i].row_stride, record.planes[i].row_bytes, record.planes[i].rows};
+  }
+  view.planes = {planes, record.plane_count};
+  view.quant_kind = record.quant_kind;
+  view.quant_axis = record.quant_axis;
+  if (record.quant_count != 0) {
+    const uint64_t begin = align_up(record.stored_bytes, uint64_t{8});
+    copy_from_chain(block_at(first_block, begin), static_cast<uint32_t>(begin % pool_->block_bytes()), quant_,
+                    quant_bytes(record.quant_count, record.has_zero_point));
+    view.scale = {reinterpret_cast<const float*>(quant_), record.quant_count};
+    if (record.has_zero_point) {
+      view.zero_point = {reinterpret_cast<const int32_t*>(quant_ + record.quant_count * sizeof(float)),
+                         record.quant_count};
+    }
+  }
+  view.node_index = entry.node_index;
+  view.output_slot = entry.output_slot;
+  AttributeView attributes[kMaxAttributes];
+  uint32_t attribute_count = 0;
+  for (const TensorAttribute* attribute = entry.attributes.load(std::memory_order_acquire);
+       attribute != nullptr && attribute_count < kMaxAttributes; attribute = attribute->next) {
+    bool newer = false;  // the list is newest first, and the newest value of a key holds
+    for (uint32_t i = 0; i < attribute_count; ++i) newer |= std::strcmp(attributes[i].key, attribute->key) == 0;
+    if (!newer) attributes[attribute_count++] = {attribute->key, attribute->value};
+  }
+  view.attributes = {attributes, attribute_count};
+  view.hash = descriptor_hash(view);
+  *step = Step::progressed;
+  if (entry.described && entry.descriptor_hash == view.hash) return true;
+
+  const size_t max_bytes = kMaxDescriptorBytes + static_cast<size_t>(quant_bytes(record.quant_count, true));
+  SpoolEntry message;
+  message.tensor_id = entry.tensor_id;
+  message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
+  size_t written = 0;
+  const bool emitted = emitter_->emit(message, max_bytes, 0,
+                                      [&](Bytes out, uint64_t seq) {
+                                        const size_t bytes = write_descriptor(out, seq, view);
+                                        const bool kept = bytes != 0 && state_->keep_descriptor(entry.tensor_id,
+                                                                                               {out.data, bytes});
+                                        return kept ? bytes : size_t{0};
+                                      },
+                                      &written);
+  if (!emitted) {
+    *step = Step::blocked;
+    return false;
+  }
+  if (written == 0) return false;
+  entry.described = true;
+  entry.descriptor_hash = view.hash;
+  return true;
+}
+
+Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
+  const uint64_t left = record.stored_bytes - offset_;
+  const auto bytes = static_cast<uint32_t>(left < options_.part_bytes ? left : options_.part_bytes);
+  const uint64_t offset = record.offset + offset_;
+  const uint64_t parts = record.total_bytes == 0 ? 1 : (record.total_bytes + options_.part_bytes - 1) / options_.part_bytes;
+  const ConstBytes raw = part_bytes(bytes);
+  const bool last_of_record = offset_ + bytes == record.stored_bytes;
+  const bool single_record = record.first && record.last;
+
+  PartView part;
+  part.descriptor_hash = entry.descriptor_hash;
+  part.frame = record.frame;
+  part.capture_id = record.capture_id;
+  part.instance = record.instance;
+  part.occurrence = record.occurrence;
+  part.part_index = static_cast<uint32_t>(offset / options_.part_bytes);
+  part.part_count = static_cast<uint32_t>(parts);
+  part.offset = offset;
+  part.total = record.total_bytes;
+  part.dtype = record.dtype;
+  part.shape = {record.shape, record.rank};
+  part.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
+  if (options_.digest && single_record) {
+    if (offset_ == 0) digest_ = Xxh64(0);
+    Xxh64 digest = digest_;
+    digest.update(raw.data, raw.size);
+    if (last_of_record) {
+      part.digest_kind = kDigestXxh64;
+      part.digest = digest.digest();
+    }
+  }
+  SpoolEntry message;
+  message.tensor_id = entry.tensor_id;
+  message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
+  message.frame = record.frame;
+  message.last_part = part.part_index + 1 == part.part_count;
+  size_t written = 0;
+  const bool emitted = emitter_->emit(message, kMaxPartPrefixBytes + bytes + kMaxPartSuffixBytes, part.capture_time_ns,
+                                      [&](Bytes out, uint64_t seq) {
+                                        const size_t prefix = write_part_prefix(out, seq, part);
+                                        if (prefix == 0) return size_t{0};
+                                        const Bytes payload(out.data + prefix, bytes);
+                                        size_t encoded = options_.compress ? lz4_encode(raw, payload, lz4_state_) : 0;
+                                        const uint8_t codec = encoded != 0 ? kCodecLz4 : kCodecRaw;
+                                        if (encoded == 0) {
+                                          std::memcpy(payload.data, raw.data, raw.size);
+                                          encoded = raw.size;
+                                        }
+                                        return finish_part(out, prefix, static_cast<uint32_t>(encoded), codec, bytes);
+                                      },
+                                      &written);
+  if (!emitted) return Step::blocked;
+  if (options_.digest && single_record) digest_.update(raw.data, raw.size);
+  encoded_bytes_ += written;
+  raw_bytes_ += bytes;
+  offset_ += bytes;
+  if (offset_ < record.stored_bytes) block_ = block_at(block_, options_.part_bytes);
+  return Step::progressed;
+}
+
+Step Encoder::step() {
+  uint32_t first_block = 0;
+  if (!pool_->peek(&first_block)) return Step::idle;
+  const Record& record = pool_->record(first_block);
+  TensorEntry& entry = tensors_->entry(record.tensor_id);
+  if (!started_) {
+    started_ = true;
+    described_ = false;
+    offset_ = 0;
+    block_ = first_block;
+  }
+  // The record that closes a tensor in pieces has no bytes; an empty tensor still is one part.
+  const bool empty_close = record.last && !record.first && record.stored_bytes == 0;
+  if (!empty_close) {
+    FrameSlot& slot = frames_->slot(record.frame_slot);
+    if (slot.number == record.frame && !begin_frame(slot)) return Step::blocked;
+    Step outcome = Step::progressed;
+    if (!described_) {
+      if (!declare(entry, &outcome) || !describe(entry, record, first_block, &outcome)) {
+        if (outcome != Step::blocked) finish_record(record, first_block, true, DH_LOSS_NO_DESCRIPTOR_ROOM);
+        return outcome;
+      }
+      described_ = true;
+    }
+    outcome = encode_part(entry, record);
+    if (outcome != Step::progressed || offset_ < record.stored_bytes) return outcome;
+  }
+  finish_record(record, first_block, false, DH_LOSS_REASON_COUNT);
+  return Step::progressed;
+}
+
+bool Encoder::discard(dh_loss_reason reason) {
+  uint32_t first_block = 0;
+  if (!pool_->peek(&first_block)) return false;
+  finish_record(pool_->record(first_block), first_block, true, reason);
+  return true;
+}
+
+// A truncated tensor was counted where it was given up.
+void Encoder::finish_record(const Record& record, uint32_t first_block, bool lost, dh_loss_reason reason) {
+  if (record.last && !record.truncated) {
+    FrameSlot& slot = frames_->slot(record.frame_slot);
+    if (slot.number == record.frame) ++slot.encoded;
+    for (Broken& broken : broken_) {
+      if (!broken.set || broken.capture_id != record.capture_id) continue;
+      broken.set = false;
+      lost = true;
+      reason = broken.reason;
+    }
+    if (lost) tensors_->entry(record.tensor_id).lost[reason].add(record.frame);
+  } else if (lost && !record.last) {
+    // A piece is gone: the tensor is lost, and counted when its closing record comes by.
+    bool known = false;
+    for (const Broken& broken : broken_) known |= broken.set && broken.capture_id == record.capture_id;
+    if (!known) broken_[next_broken_++ % kMaxBroken] = {record.capture_id, reason, true};
+  } else if (record.last) {
+    for (Broken& broken : broken_) broken.set &= broken.capture_id != record.capture_id;
+  }
+  pool_->release(first_block);
+  started_ = false;
+}
+
+}  // namespace dumphook

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "encode/reporter.h"
+
+#include <cstring>
+
+#include "wire/messages.h"
+
+namespace dumphook {
+namespace {
+
+constexpr uint64_t kReportIntervalNs = 1000000000;
+constexpr uint64_t kClockJumpNs = 50000000;
+constexpr uint32_t kBatch = 64;
+constexpr size_t kBatchBytes = 32768;  // of 64 ranges, or 64 tensors' counters
+
+// The second field of every message table.
+bool set_stream_seq(Bytes message, uint64_t stream_seq) {
+  const uint32_t table = load_le<uint32_t>(message.data);
+  const uint32_t vtable = table - static_cast<uint32_t>(load_le<int32_t>(message.data + table));
+  const uint16_t field = load_le<uint16_t>(message.data + vtable + 6);
+  if (field == 0) return false;
+  store_le<uint64_t>(message.data + table + field, stream_seq);
+  const size_t crc_field = find_crc_field(message);
+  if (crc_field == 0) return false;
+  store_le<uint32_t>(message.data + crc_field, message_crc(message, crc_field));
+  return true;
+}
+
+}  // namespace
+
+Totals read_totals(TensorTable& tensors) {
+  Totals totals;
+  const uint32_t count = tensors.count();
+  for (uint32_t i = 0; i <= count; ++i) {
+    TensorEntry& entry = i == count ? tensors.nobody() : tensors.entry(i);
+    totals.shipped += entry.shipped.load(std::memory_order_acquire);
+    for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
+      totals.lost[reason] += entry.lost[reason].count.load(std::memory_order_acquire);
+    }
+  }
+  for (uint32_t i = 0; i <= count; ++i) {
+    TensorEntry& entry = i == count ? tensors.nobody() : tensors.entry(i);
+    totals.seen += entry.seen.load(std::memory_order_relaxed);
+  }
+  totals.in_flight = totals.seen - totals.shipped;
+  for (const uint64_t lost : totals.lost) totals.in_flight -= lost;
+  return totals;
+}
+
+void Reporter::open(TensorTable* tensors, FrameTable* frames, Pool* pool, Spool* spool, StreamState* state,
+                    Emitter* emitter, Encoder* encoder, const Clock& clock) {
+  tensors_ = tensors;
+  frames_ = frames;
+  pool_ = pool;
+  spool_ = spool;
+  state_ = state;
+  emitter_ = emitter;
+  encoder_ = encoder;
+  clock_ = clock;
+}
+
+void Reporter::add_notice(Notice* notice) {
+  notice->next = notices_.load(std::memory_order_relaxed);
+  while (!notices_.compare_exchange_weak(notice->next, notice, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+Step Reporter::end_frame(uint32_t index) {
+  FrameSlot& slot = frames_->slot(index);
+  if (!slot.selected) {
+    frames_->retire(index);
+    return Step::progressed;
+  }
+  if (!encoder_->begin_frame(slot)) return Step::blocked;
+  FrameEndView view;
+  uint64_t lost[DH_LOSS_REASON_COUNT];
+  uint64_t lost_sum = 0;
+  for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
+    lost[reason] = slot.lost[reason].load(std::memory_order_relaxed);
+    lost_sum += lost[reason];
+  }
+  const bool abandoned = FrameTable::phase(slot.state.load(std::memory_order_relaxed)) == FramePhase::abandoned;
+  view.frame = slot.number;
+  view.state = abandoned ? kFrameAbandoned : lost_sum != 0 ? kFrameIncomplete : kFrameComplete;
+  view.seen = slot.seen.load(std::memory_order_relaxed);
+  view.accepted = slot.accepted.load(std::memory_order_relaxed);
+  view.lost = {lost, DH_LOSS_REASON_COUNT};
+  view.end_time_ns = emitter_->session_ns();
+  AttributeView attributes[FrameSlot::kMaxAttributes];
+  const uint32_t attribute_count = slot.attribute_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < attribute_count; ++i) attributes[i] = {slot.attributes[i].key, slot.attributes[i].value};
+  view.attributes = {attributes, attribute_count};
+  if (!emitter_->emit(kFrameEndChannel, 2048,
+                      [&view](Bytes out, uint64_t seq) { return write_frame_end(out, seq, view); })) {
+    return Step::blocked;
+  }
+  losses_due_ |= lost_sum != 0;
+  frames_ended_.fetch_add(1, std::memory_order_relaxed);
+  frames_->retire(index);
+  return Step::progressed;
+}
+
+void Reporter::discard_frames() {
+  for (;;) {
+    const uint32_t index = frames_->next_finished();
+    if (index == FrameTable::kRefused) return;
+    frames_ended_.fetch_add(frames_->slot(index).selected ? 1 : 0, std::memory_order_relaxed);
+    frames_->retire(index);
+  }
+}
+
+Step Reporter::say_notice() {
+  if (pending_ == nullptr) {
+    Notice* taken = notices_.exchange(nullptr, std::memory_order_acquire);
+    while (taken != nullptr) {
+      Notice* next = taken->next;
+      taken->next = pending_;
+      pending_ = taken;
+      taken = next;
+    }
+  }
+  if (pending_ == nullptr) return Step::idle;
+  Notice& notice = *pending_;
+  if (notice.kind == Notice::Kind::attribute) {
+    state_->add_attribute(notice.key, notice.value);
+    pending_ = notice.next;
+    return Step::progressed;
+  }
+  bool emitted = false;
+  if (notice.kind == Notice::Kind::graph) {
+    const Bytes message(notice.message, notice.message_bytes);
+    emitted = emitter_->emit(kModelGraphChannel, message.size, [this, message](Bytes out, uint64_t seq) {
+      if (!set_stream_seq(message, seq) || !state_->add_graph(message)) return size_t{0};
+      std::memcpy(out.data, message.data, message.size);
+      return message.size;
+    });
+  } else {
+    ConfigChangeView view;
+    view.first_frame = notice.frame;
+    view.text = notice.value;
+    view.origin = "app";
+    emitted = emitter_->emit(kConfigChangeChannel, text_length(view.text) + 256, [&view](Bytes out, uint64_t seq) {
+      return write_config_change(out, seq, view);
+    });
+  }
+  if (!emitted) return Step::blocked;
+  pending_ = notice.next;
+  return Step::progressed;
+}
+
+Step Reporter::say_losses() {
+  LossRangeView ranges[kBatch];
+  LossCell* cells[kBatch];
+  uint32_t count = 0;
+  const uint32_t tensors = tensors_->count();
+  for (uint32_t i = 0; i <= tensors && count < kBatch; ++i) {
+    TensorEntry& entry = i == tensors ? tensors_->nobody() : tensors_->entry(i);
+    for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT && count < kBatch; ++reason) {
+      LossCell& cell = entry.lost[reason];
+      const uint64_t lost = cell.count.load(std::memory_order_acquire);
+      if (lost == cell.reported) continue;
+      LossRangeView& range = ranges[count];
+      range.tensor_id = entry.tensor_id;
+      range.reason = static_cast<uint8_t>(reason);
+      range.count = lost - cell.reported;
+      range.pool_bytes_needed =
+          reason == DH_LOSS_TOO_BIG ? entry.too_big_bytes.load(std::memory_order_relaxed) : 0;
+      cells[count++] = &cell;
+    }
+  }
+  if (count == 0) return Step::idle;
+  if (spool_->reserve(kMessageHeaderBytes + kBatchBytes).data == nullptr) return Step::blocked;
+  for (uint32_t i = 0; i < count; ++i) {
+    LossCell& cell = *cells[i];
+    const uint64_t first = cell.first_frame.exchange(~uint64_t{0}, std::memory_order_relaxed);
+    const uint64_t last = cell.last_frame.exchange(0, std::memory_order_relaxed);
+    // A hook that had widened the range before the last report, but raised the count after it, left no range of its own.
+    const bool has_range = first <= last;
+    cell.reported_first = has_range ? first : cell.reported_first;
+    cell.reported_last = has_range ? last : cell.reported_last;
+    cell.reported += ranges[i].count;
+    ranges[i].first_frame = cell.reported_first;
+    ranges[i].last_frame = cell.reported_last;
+  }
+  const Span<const LossRangeView> said(ranges, count);
+  emitter_->emit(kLossChannel, kBatchBytes, [said](Bytes out, uint64_t seq) { return write_loss(out, seq, said); });
+  return Step::progressed;
+}
+
+Step Reporter::say_counters(bool closing) {
+  const Totals totals = read_totals(*tensors_);
+  CountersView view;
+  view.seen = totals.seen;
+  view.shipped = totals.shipped;
+  view.in_flight = totals.in_flight;
+  view.lost = {totals.lost, DH_LOSS_REASON_COUNT};
+  view.frames_begun = frames_begun();
+  view.frames_ended = frames_ended();
+  view.raw_bytes = encoder_->raw_bytes();
+  view.encoded_bytes = encoder_->encoded_bytes();
+  view.pool_peak_bytes = pool_->peak_bytes();
+  view.spool_peak_bytes = spool_->peak_bytes();
+  TensorCountersView tensors[kBatch];
+  uint64_t lost[kBatch][DH_LOSS_REASON_COUNT];
+  uint32_t count = 0;
+  uint32_t next = closing_tensor_;
+  for (; closing && next < tensors_->count() && count < kBatch; ++next) {
+    TensorEntry& entry = tensors_->entry(next);
+    TensorCountersView& tensor = tensors[count];
+    tensor.tensor_id = entry.tensor_id;
+    tensor.shipped = entry.shipped.load(std::memory_order_acquire);
+    uint64_t gone = tensor.shipped;
+    for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
+      lost[count][reason] = entry.lost[reason].count.load(std::memory_order_acquire);
+      gone += lost[count][reason];
+    }
+    tensor.seen = entry.seen.load(std::memory_order_relaxed);
+    if (tensor.seen == 0) continue;
+    tensor.in_flight = tensor.seen - gone;
+    tensor.lost = {lost[count], DH_LOSS_REASON_COUNT};
+    ++count;
+  }
+  view.tensors = {tensors, count};
+  view.closing = closing;
+  if (!emitter_->emit(kCountersChannel, kBatchBytes,
+                      [&view](Bytes out, uint64_t seq) { return write_counters(out, seq, view); })) {
+    return Step::blocked;
+  }
+  reported_seen_ = totals.seen;
+  closing_tensor_ = next;
+  closing_done_ = closing && next >= tensors_->count();
+  return Step::progressed;
+}
+
+Step Reporter::say_clock(uint64_t now_ns) {
+  const uint64_t offset = clock_.wall_ns() - now_ns;
+  const uint64_t moved = offset > clock_offset_ns_ ? offset - clock_offset_ns_ : clock_offset_ns_ - offset;
+  if (clock_said_ && moved < kClockJumpNs) return Step::idle;
+  ClockSyncView view;
+  view.session_ns = emitter_->session_ns(now_ns);
+  view.wall_ns = now_ns + offset;
+  if (!emitter_->emit(kClockSyncChannel, 128,
+                      [&view](Bytes out, uint64_t seq) { return write_clock_sync(out, seq, view); })) {
+    return Step::blocked;
+  }
+  clock_offset_ns_ = offset;
+  clock_said_ = true;
+  return Step::progressed;
+}
+
+void Reporter::log(dh_log_level level, const char* text) {
+  LogView view;
+  view.level = static_cast<uint8_t>(level);
+  view.text = text;
+  emitter_->emit(kLogChannel, text_length(text) + 128,
+                 [&view](Bytes out, uint64_t seq) { return write_log(out, seq, view); });
+}
+
+Step Reporter::step(uint64_t now_ns) {
+  const Step notice = say_notice();
+  if (notice != Step::idle) return notice;
+  const uint32_t finished = frames_->next_finished();
+  if (finished != FrameTable::kRefused) return end_frame(finished);
+  if (losses_due_) {
+    const Step losses = say_losses();
+    if (losses != Step::idle) return losses;
+    losses_due_ = false;
+  }
+  if (now_ns < next_report_ns_) return Step::idle;
+  const Step clock = say_clock(now_ns);
+  if (clock != Step::idle) return clock;
+  const Step losses = say_losses();
+  if (losses != Step::idle) return losses;
+  next_report_ns_ = now_ns + kReportIntervalNs;
+  return read_totals(*tensors_).seen == reported_seen_ ? Step::idle : say_counters(false);
+}
+
+Step Reporter::close_step(uint64_t now_ns) {
+  (void)now_ns;
+  if (closing_done_) return Step::idle;
+  const Step losses = say_losses();
+  return losses != Step::idle ? losses : say_counters(true);
+}
+
+}  // namespace dumphook

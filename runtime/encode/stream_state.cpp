@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "encode/stream_state.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/version.h"
+#include "frame_bfbs.h"
+#include "graph_bfbs.h"
+#include "session_bfbs.h"
+#include "tensor_bfbs.h"
+#include "wire/format.h"
+#include "wire/mcap.h"
+
+namespace dumphook {
+
+// A copy in the string arena.
+struct StreamState::Kept {
+  uint8_t* data = nullptr;
+  uint32_t bytes = 0;
+  uint32_t room = 0;
+};
+
+struct StreamState::Channel {
+  const char* topic = nullptr;  // escaped; NULL until declared
+  Kept descriptor;
+};
+
+namespace {
+
+constexpr uint32_t kControlChannelCount = sizeof kControlChannels / sizeof kControlChannels[0];
+constexpr uint32_t kSchemaCount = 1 + kControlChannelCount;
+
+struct SchemaSource {
+  const char* name;
+  ConstBytes bfbs;
+};
+
+SchemaSource schema_source(uint32_t index) {
+  if (index == 0) return {kTensorSchemaName, {bfbs::kTensor, bfbs::kTensorSize}};
+  const ControlChannel& channel = kControlChannels[index - 1];
+  switch (channel.schema) {
+    case kFrameBeginChannel.schema:
+    case kFrameEndChannel.schema:
+      return {channel.schema_name, {bfbs::kFrame, bfbs::kFrameSize}};
+    case kModelGraphChannel.schema:
+      return {channel.schema_name, {bfbs::kGraph, bfbs::kGraphSize}};
+    default:
+      return {channel.schema_name, {bfbs::kSession, bfbs::kSessionSize}};
+  }
+}
+
+// stream_seq of an encoded message: MCAP's sequence is its low half. Every message table has it as its second field.
+uint32_t sequence_of(ConstBytes message) {
+  const uint32_t table = load_le<uint32_t>(message.data);
+  const uint32_t vtable = table - static_cast<uint32_t>(load_le<int32_t>(message.data + table));
+  const uint16_t field = load_le<uint16_t>(message.data + vtable + 6);
+  return field == 0 ? 0 : load_le<uint32_t>(message.data + table + field);
+}
+
+}  // namespace
+
+bool StreamState::open(Arena& tables, uint32_t max_tensors, Arena* strings) {
+  max_tensors_ = max_tensors;
+  strings_ = strings;
+  channels_ = tables.take_array<Channel>(max_tensors);
+  channel_order_ = tables.take_array<uint32_t>(max_tensors);
+  scratch_ = static_cast<uint8_t*>(tables.take(kScratchBytes, 8));
+  if (tables.is_measuring() || !tables.ok()) return tables.ok();
+  for (uint32_t i = 0; i < max_tensors; ++i) ::new (static_cast<void*>(&channels_[i])) Channel;
+  return true;
+}
+
+bool StreamState::keep(Kept* kept, ConstBytes bytes) {
+  if (bytes.size > kept->room) {
+    // Room to grow a little: a descriptor changes with its shape.
+    const size_t room = align_up(bytes.size + bytes.size / 8, size_t{8});
+    auto* data = static_cast<uint8_t*>(strings_->take(room, 8));
+    if (data == nullptr) return false;
+    kept->data = data;
+    kept->room = static_cast<uint32_t>(room);
+  }
+  std::memcpy(kept->data, bytes.data, bytes.size);
+  kept->bytes = static_cast<uint32_t>(bytes.size);
+  return true;
+}
+
+bool StreamState::has_channel(uint32_t tensor_id) const { return channels_[tensor_id].topic != nullptr; }
+
+bool StreamState::add_channel(uint32_t tensor_id, const char* model, const char* name) {
+  char topic[kMaxTopicBytes];
+  const size_t length = escape_topic(Span<char>(topic), model, name);
+  auto* copy = static_cast<char*>(length == 0 ? nullptr : strings_->take(length + 1, 1));
+  if (copy == nullptr) return false;
+  std::memcpy(copy, topic, length + 1);
+  channels_[tensor_id].topic = copy;
+  channel_order_[channel_count_++] = tensor_id;
+  return true;
+}
+
+bool StreamState::keep_descriptor(uint32_t tensor_id, ConstBytes message) {
+  return keep(&channels_[tensor_id].descriptor, message);
+}
+
+bool StreamState::add_graph(ConstBytes message) {
+  if (graph_count_ == kMaxGraphMessages) return false;
+  graphs_[graph_count_++] = message;
+  return true;
+}
+
+bool StreamState::add_attribute(const char* key, const char* value) {
+  if (attribute_count_ == kMaxAttributes) return false;
+  attributes_[attribute_count_++] = {key, value};
+  return true;
+}
+
+size_t StreamState::write_channel(Bytes out, uint32_t tensor_id) const {
+  return write_tensor_channel_record(out, tensor_id, channels_[tensor_id].topic);
+}
+
+uint32_t StreamState::channel_begin() const { return schema_begin() + kSchemaCount; }
+
+uint32_t StreamState::declaration_count() const { return channel_begin() + kControlChannelCount + channel_count_; }
+
+uint32_t StreamState::item_count() const { return declaration_count() + graph_count_ + channel_count_; }
+
+StreamItem StreamState::repeat(ConstBytes message, uint16_t channel_id, uint64_t log_time) {
+  StreamItem item;
+  if (message.empty()) return item;  // declared, but its descriptor is still to come
+  write_message_header(scratch_, message.size, channel_id, sequence_of(message), log_time, log_time);
+  item.head = {scratch_, kMessageHeaderBytes};
+  item.body = message;
+  item.channel_id = channel_id;
+  item.log_time = log_time;
+  return item;
+}
+
+size_t StreamState::write_metadata(Bytes out, uint32_t stream, uint64_t first_stream_seq) const {
+  constexpr uint32_t kFixed = 13;
+  KeyValue entries[kFixed + kMaxAttributes];
+  char keys[kMaxAttributes][48];
+  char numbers[6][24];
+  const auto number = [&numbers](uint32_t slot, uint64_t value) {
+    std::snprintf(numbers[slot], sizeof numbers[slot], "%llu", static_cast<unsigned long long>(value));
+    return numbers[slot];
+  };
+  uint32_t count = 0;
+  entries[count++] = {"session", info_.uuid};
+  entries[count++] = {"stream", number(0, stream)};
+  entries[count++] = {"format_current", number(1, kFormatCurrent)};
+  entries[count++] = {"format_oldest", number(2, kFormatOldest)};
+  entries[count++] = {"format_minor", number(3, kFormatMinor)};
+  entries[count++] = {"first_stream_seq", number(4, first_stream_seq)};
+  entries[count++] = {"next_stream_seq", number(5, next_stream_seq_)};
+  entries[count++] = {"clock", "realtime+monotonic"};
+  const KeyValue optional[] = {{"board", info_.board},
+                               {"soc", info_.soc},
+                               {"sdk", info_.sdk},
+                               {"build", info_.build},
+                               {"model_hash", info_.model_hash}};
+  for (const KeyValue& entry : optional) {
+    if (entry.value != nullptr && entry.value[0] != '\0') entries[count++] = entry;
+  }
+  for (uint32_t i = 0; i < attribute_count_ && count < kFixed + kMaxAttributes; ++i) {
+    std::snprintf(keys[i], sizeof keys[i], "attr.%s", attributes_[i].key);
+    entries[count++] = {keys[i], attributes_[i].value};
+  }
+  return write_metadata_record(out, kMetadataName, {entries, count});
+}
+
+StreamItem StreamState::item(uint32_t index, uint32_t stream, uint64_t first_stream_seq, uint64_t log_time) {
+  const Bytes out(scratch_, kScratchBytes);
+  size_t bytes = 0;
+  if (index == 0) {
+    char library[32];
+    std::snprintf(library, sizeof library, "%s%s", kMcapLibraryPrefix, kVersionText);
+    bytes = write_magic(out);
+    bytes += write_header_record(out.from(bytes), kMcapProfile, library);
+  } else if (index == 1) {
+    bytes = write_metadata(out, stream, first_stream_seq);
+  } else if (index < channel_begin()) {
+    const uint32_t schema = index - schema_begin();
+    const SchemaSource source = schema_source(schema);
+    bytes = write_schema_record(out, static_cast<uint16_t>(schema + kSchemaTensor), source.name, kEncoding, source.bfbs);
+  } else if (index < channel_begin() + kControlChannelCount) {
+    const ControlChannel& channel = kControlChannels[index - channel_begin()];
+    bytes = write_channel_record(out, channel.channel, channel.schema, channel.topic, kEncoding, {});
+  } else if (index < declaration_count()) {
+    bytes = write_channel(out, channel_order_[index - channel_begin() - kControlChannelCount]);
+  } else if (index < declaration_count() + graph_count_) {
+    return repeat(graphs_[index - declaration_count()], kModelGraphChannel.channel, log_time);
+  } else {
+    const uint32_t tensor_id = channel_order_[index - declaration_count() - graph_count_];
+    const Kept& kept = channels_[tensor_id].descriptor;
+    return repeat({kept.data, kept.bytes}, static_cast<uint16_t>(kFirstTensorChannel + tensor_id), log_time);
+  }
+  StreamItem item;
+  item.head = {scratch_, bytes};
+  return item;
+}
+
+}  // namespace dumphook

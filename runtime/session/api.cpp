@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C ABI: NULL-safe shells around Session. Contracts are in dumphook.h.
+#include <cstring>
+
+#include "base/version.h"
+#include "session/session.h"
+
+extern char** environ;
+
+uint32_t dh_epoch = 1;
+
+namespace {
+
+using dumphook::ErrorText;
+using dumphook::Options;
+using dumphook::Session;
+
+Session* session_of(dh_session* session) { return reinterpret_cast<Session*>(session); }
+
+// NULL for no session, and in a forked child.
+Session* living(dh_session* session) {
+  Session* self = session_of(session);
+  return self != nullptr && self->alive() ? self : nullptr;
+}
+
+void tell(const dh_options& options, const ErrorText& error) {
+  if (options.on_log != nullptr && error.text[0] != '\0') options.on_log(options.on_log_user, DH_LOG_ERROR, error.text);
+}
+
+dh_status open_with(Options& options, const char* const* environment, dh_session** session) {
+  ErrorText error;
+  dh_status status = options.finish(&error);
+  Session* opened = nullptr;
+  if (status == DH_OK) status = Session::open(options.get(), environment, &error, &opened);
+  if (status != DH_OK) tell(options.get(), error);
+  *session = reinterpret_cast<dh_session*>(opened);
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+DH_API uint64_t dh_required_bytes(const dh_options* from, dh_memory_plan* plan) {
+  if (from == nullptr || (plan != nullptr && plan->struct_size < 2 * sizeof(uint32_t))) return 0;
+  Options options;
+  ErrorText error;
+  dh_status status = options.assign(*from, &error);
+  if (status == DH_OK && from->config_file != nullptr) status = options.read_file(from->config_file, &error);
+  if (status == DH_OK) status = options.finish(&error);
+  if (status == DH_OK) return Session::required_bytes(options.get(), plan);
+  tell(options.get(), error);
+  return 0;
+}
+
+DH_API dh_status dh_open(const dh_options* from, dh_session** session) {
+  if (session == nullptr) return DH_ERR_ARGUMENT;
+  *session = nullptr;
+  if (from == nullptr) return DH_ERR_ARGUMENT;
+  Options options;
+  ErrorText error;
+  dh_status status = options.assign(*from, &error);
+  if (status == DH_OK && options.get().config_file != nullptr) {
+    status = options.read_file(options.get().config_file, &error);
+  }
+  if (status == DH_OK && dumphook::text_length(options.get().sink) == 0) {
+    status = error.fail(DH_ERR_OPTION, "no sink: say where the capture goes, e.g. \"file:run.mcap\"");
+  }
+  if (status == DH_OK) return open_with(options, nullptr, session);
+  tell(options.get(), error);
+  return status;
+}
+
+DH_API dh_status dh_open_from_env(const dh_options* from, dh_session** session) {
+  if (session == nullptr) return DH_ERR_ARGUMENT;
+  *session = nullptr;
+  const dh_options defaults = dh_options_default();
+  Options options;
+  ErrorText error;
+  dh_status status = options.assign(from == nullptr ? defaults : *from, &error);
+  if (status == DH_OK) status = options.read_environment(environ, &error);
+  if (status != DH_OK) {
+    tell(options.get(), error);
+    return status;
+  }
+  if (dumphook::text_length(options.get().sink) == 0) return DH_SKIPPED;
+  return open_with(options, environ, session);
+}
+
+DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms) {
+  if (session == nullptr) return DH_SKIPPED;
+  return living(session) == nullptr ? DH_ERR_CLOSED : session_of(session)->flush(timeout_ms);
+}
+
+DH_API dh_status dh_close(dh_session* session) { return session == nullptr ? DH_SKIPPED : session_of(session)->close(); }
+
+DH_API dh_status dh_configure(dh_session* session, const char* text) {
+  if (session == nullptr) return DH_SKIPPED;
+  if (text == nullptr) return DH_ERR_ARGUMENT;
+  return living(session) == nullptr ? DH_ERR_CLOSED : session_of(session)->configure(text);
+}
+
+DH_API dh_status dh_pump(dh_session* session, uint32_t budget_us) {
+  return living(session) == nullptr ? DH_SKIPPED : session_of(session)->pump(budget_us);
+}
+
+DH_API dh_status dh_declare_model(dh_session* session, const dh_model* model) {
+  if (living(session) == nullptr) return DH_SKIPPED;
+  return model == nullptr ? DH_ERR_ARGUMENT : session_of(session)->declare_model(*model);
+}
+
+DH_API dh_status dh_attr(dh_session* session, const dh_attr_target* target, const char* key, const char* value) {
+  if (living(session) == nullptr) return DH_SKIPPED;
+  const dh_attr_target whole_session = dh_attr_target_default();
+  return session_of(session)->set_attribute(target == nullptr ? whole_session : *target, key, value);
+}
+
+DH_API dh_frame dh_frame_begin(dh_session* session, const dh_frame_info* info) {
+  if (living(session) == nullptr) return 0;
+  if (info != nullptr && info->struct_size < sizeof(dh_frame_info)) info = nullptr;
+  return session_of(session)->frame_begin(info);
+}
+
+DH_API dh_status dh_capture(dh_session* session, dh_tap* tap, dh_frame frame, const dh_tensor* tensor) {
+  if (living(session) == nullptr) {
+    // Off until a session opens.
+    if (tap != nullptr) {
+      __atomic_store_n(&tap->off_epoch, __atomic_load_n(&dh_epoch, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
+    }
+    return DH_SKIPPED;
+  }
+  return tensor == nullptr ? DH_ERR_ARGUMENT : session_of(session)->capture(tap, frame, *tensor);
+}
+
+DH_API dh_status dh_capture_by_name(dh_session* session, dh_frame frame, const dh_tensor* tensor) {
+  if (living(session) == nullptr) return DH_SKIPPED;
+  return tensor == nullptr ? DH_ERR_ARGUMENT : session_of(session)->capture(nullptr, frame, *tensor);
+}
+
+DH_API dh_status dh_frame_end(dh_session* session, dh_frame frame) {
+  return living(session) == nullptr || frame == 0 ? DH_SKIPPED : session_of(session)->frame_end(frame);
+}
+
+DH_API dh_status dh_event(dh_session* session, const char* name) {
+  if (living(session) == nullptr) return DH_SKIPPED;
+  return name == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
+}
+
+DH_API dh_status dh_counters(dh_session* session, dh_counter_values* values) {
+  if (values == nullptr || values->struct_size < 2 * sizeof(uint32_t)) return DH_ERR_ARGUMENT;
+  std::memset(&values->acknowledged, 0, values->struct_size - sizeof(uint32_t));
+  return living(session) == nullptr ? DH_SKIPPED : session_of(session)->counters(values);
+}
+
+DH_API dh_status dh_serve(dh_session* session, const dh_serve_options* options) {
+  if (living(session) == nullptr) return DH_SKIPPED;
+  return options == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
+}
+
+DH_API dh_status dh_adopt_dir(dh_session* session, const dh_adopt_options* options) {
+  if (living(session) == nullptr) return DH_SKIPPED;
+  return options == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
+}
+
+DH_API const char* dh_status_text(dh_status status) {
+  switch (status) {
+    case DH_OK: return "ok";
+    case DH_SKIPPED: return "skipped: nothing to do";
+    case DH_DROPPED: return "dropped: counted as lost";
+    case DH_TIMEOUT: return "timeout";
+    case DH_ERR_ARGUMENT: return "error: argument";
+    case DH_ERR_OPTION: return "error: option";
+    case DH_ERR_TENSOR: return "error: the tensor contradicts itself";
+    case DH_ERR_MEMORY: return "error: memory";
+    case DH_ERR_THREAD: return "error: thread";
+    case DH_ERR_SINK: return "error: sink";
+    case DH_ERR_ADDRESS: return "error: address";
+    case DH_ERR_SECURITY: return "error: security";
+    case DH_ERR_LIMIT: return "error: limit";
+    case DH_ERR_UNSUPPORTED: return "error: not in this build";
+    case DH_ERR_CLOSED: return "error: closed";
+  }
+  return "unknown status";
+}
+
+DH_API const char* dh_loss_reason_text(dh_loss_reason reason) {
+  static const char* const kTexts[DH_LOSS_REASON_COUNT] = {
+      "pool_full", "too_big",       "too_many_tensors", "no_descriptor_room", "frame_refused", "degraded",
+      "sink_error", "not_connected", "quota_removed",    "not_triggered",      "abandoned",     "closed"};
+  const auto index = static_cast<unsigned>(reason);
+  return index < DH_LOSS_REASON_COUNT ? kTexts[index] : "unknown";
+}
+
+DH_API const char* dh_version(void) { return dumphook::kVersionText; }
+
+}  // extern "C"

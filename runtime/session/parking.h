@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parking: how the worker sleeps and who wakes it, and how callers wait for the worker. System calls happen only when one
+// side really sleeps.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/status.h"
+
+namespace dumphook {
+
+class Parking {
+ public:
+  Status open();
+  void close();
+
+  // --- the worker -------------------------------------------------------------------------------------------------
+  // Says that it is about to sleep; check for work once more between prepare() and sleep().
+  void prepare() { parked_.store(true, std::memory_order_seq_cst); }
+  // Sleeps until wake(), until `fd` (or -1) has one of `events`, or for timeout_ns.
+  void sleep(int fd, short events, uint64_t timeout_ns);
+  // Lets waiters look again.
+  void notify() {
+    if (waiters_.load(std::memory_order_seq_cst) != 0) notify_slow();
+  }
+
+  // --- everybody else ---------------------------------------------------------------------------------------------
+  void wake() {
+    if (parked_.load(std::memory_order_seq_cst)) wake_slow();
+  }
+  // Waits for notify(), at most `timeout_ns`. May return early.
+  void wait(uint64_t timeout_ns);
+
+ private:
+  void wake_slow();
+  void notify_slow();
+
+  int event_fd_ = -1;
+  std::atomic<bool> parked_{false};
+  std::atomic<uint32_t> waiters_{0};
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition_;
+};
+
+}  // namespace dumphook

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: Apache-2.0
+// The board path on one page: what the worker does with what the hooks left in the pool, from open to close.
+#include "session/session.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace dumphook {
+namespace {
+
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kWorkerStackBytes = 512 * 1024;
+constexpr uint64_t kMillisecond = 1000000;
+constexpr uint64_t kGoodbyeNs = 500 * kMillisecond;
+// While a frame is open hooks publish without waking the worker, so it looks by itself this often.
+constexpr uint64_t kOpenFramePollNs = kMillisecond;
+constexpr uint64_t kIdlePollNs = 200 * kMillisecond;
+constexpr int kPartsPerRound = 16;
+
+std::atomic<uint32_t> next_serial{1};
+
+uint16_t take_serial() {
+  for (;;) {
+    const auto serial = static_cast<uint16_t>(next_serial.fetch_add(1, std::memory_order_relaxed));
+    if (serial != 0) return serial;
+  }
+}
+
+UuidValue random_uuid() {
+  UuidValue uuid;
+  if (getrandom(&uuid, sizeof uuid, 0) != static_cast<ssize_t>(sizeof uuid)) {
+    const Clock clock = Clock::system();
+    uuid.high = clock.wall_ns();
+    uuid.low = clock.monotonic_ns() ^ static_cast<uint64_t>(getpid()) << 32;
+  }
+  return uuid;
+}
+
+uint64_t lost_sum(const Totals& totals) {
+  uint64_t sum = 0;
+  for (const uint64_t lost : totals.lost) sum += lost;
+  return sum;
+}
+
+size_t round_to_page(size_t bytes) { return align_up(bytes, kPageBytes); }
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------------------- memory
+
+// One function carves the block and, on an arena that only measures, tells how large it must be.
+bool Session::carve(Arena& arena, dh_memory_plan* plan) {
+  dh_memory_plan parts = {};
+  size_t mark = arena.used_bytes();
+  const auto account = [&arena, &mark](uint64_t* part) {
+    *part += arena.used_bytes() - mark;
+    mark = arena.used_bytes();
+  };
+  pool_.open(arena, options_.raw_pool_bytes, options_.block_bytes);
+  account(&parts.raw_pool_bytes);
+
+  auto* spool_memory = static_cast<uint8_t*>(arena.take(static_cast<size_t>(options_.spool_bytes), 64));
+  account(&parts.spool_bytes);
+
+  const auto half = static_cast<size_t>(options_.descriptor_bytes / 2);
+  auto* names_memory = static_cast<uint8_t*>(arena.take(half, 64));
+  auto* strings_memory = static_cast<uint8_t*>(arena.take(half, 64));
+  account(&parts.descriptor_bytes);
+
+  tensors_.open(arena, &names_, options_.max_tensors);
+  frames_.open(arena, options_.max_open_frames);
+  state_.open(arena, options_.max_tensors, &strings_);
+  account(&parts.table_bytes);
+
+  const Bytes index_memory = sink_.carve(arena, options_);
+  account(&parts.index_bytes);
+  (void)index_memory;
+
+  EncoderOptions encoding;
+  encoding.part_bytes = options_.part_bytes;
+  encoding.compress = (options_.flags & DH_FLAG_NO_COMPRESSION) == 0;
+  encoding.digest = (options_.flags & DH_FLAG_DIGEST) != 0;
+  encoder_.open(encoding, arena, &pool_, &tensors_, &frames_, &spool_, &state_, &emitter_);
+  account(&parts.scratch_bytes);
+
+  if (plan != nullptr) {
+    parts.struct_size = plan->struct_size;
+    *plan = parts;
+  }
+  if (arena.is_measuring() || !arena.ok()) return arena.ok();
+  names_ = Arena(Bytes(names_memory, half));
+  strings_ = Arena(Bytes(strings_memory, half));
+  spool_.open(spool_memory, static_cast<size_t>(options_.spool_bytes));
+  return true;
+}
+
+uint64_t Session::required_bytes(const dh_options& options, dh_memory_plan* plan) {
+  alignas(Session) unsigned char storage[sizeof(Session)];
+  Session* session = ::new (static_cast<void*>(storage)) Session(options);
+  Arena arena = Arena::measuring();
+  arena.take(sizeof(Session), 64);
+  dh_memory_plan parts = {};
+  if (!session->carve(arena, &parts)) return 0;
+  const size_t carved = arena.used_bytes();
+  // The session itself, and the page that tells a forked child from its parent.
+  const uint64_t total = round_to_page(carved) + kPageBytes;
+  parts.table_bytes += total - (parts.raw_pool_bytes + parts.spool_bytes + parts.descriptor_bytes + parts.table_bytes +
+                                parts.index_bytes + parts.scratch_bytes);
+  parts.total_bytes = total;
+  if (plan != nullptr) {
+    parts.struct_size = plan->struct_size;
+    parts.reserved = plan->reserved;
+    std::memcpy(plan, &parts, plan->struct_size < sizeof parts ? plan->struct_size : sizeof parts);
+  }
+  return total;
+}
+
+void Session::release_memory() {
+  uint8_t* memory = memory_;
+  const size_t bytes = memory_bytes_;
+  const bool own = own_memory_;
+  void* page = const_cast<uint32_t*>(alive_);
+  munmap(page, kPageBytes);
+  if (own) munmap(memory, bytes);
+}
+
+// ---------------------------------------------------------------------------------------------------------- open
+
+Status Session::open(const dh_options& options, const char* const* environment, ErrorText* error, Session** out) {
+  const uint64_t total = required_bytes(options, nullptr);
+  if (total == 0 || total > SIZE_MAX / 2) return error->fail(DH_ERR_MEMORY, "the budget does not fit the address space");
+  const size_t carved = static_cast<size_t>(total) - kPageBytes;
+
+  void* page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return error->fail(DH_ERR_MEMORY, "no memory: %s", std::strerror(errno));
+  void* memory = options.memory;
+  if (memory != nullptr) {
+    if (options.memory_bytes < total || reinterpret_cast<uintptr_t>(memory) % 64 != 0) {
+      munmap(page, kPageBytes);
+      return error->fail(DH_ERR_MEMORY, "`memory` must be 64-byte aligned and have %llu bytes (dh_required_bytes)",
+                         static_cast<unsigned long long>(total));
+    }
+  } else {
+    memory = mmap(nullptr, carved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED) {
+      const int why = errno;
+      munmap(page, kPageBytes);
+      return error->fail(DH_ERR_MEMORY, "%llu bytes (dh_required_bytes): %s", static_cast<unsigned long long>(total),
+                         std::strerror(why));
+    }
+  }
+  // Touched here rather than in the first frames; MAP_POPULATE may have been ignored.
+  for (size_t at = 0; at < carved; at += kPageBytes) static_cast<volatile uint8_t*>(memory)[at] = 0;
+
+  Arena arena{Bytes(static_cast<uint8_t*>(memory), carved)};
+  Session* session = ::new (arena.take(sizeof(Session), 64)) Session(options);
+  session->memory_ = static_cast<uint8_t*>(memory);
+  session->memory_bytes_ = carved;
+  session->own_memory_ = options.memory == nullptr;
+  session->alive_ = static_cast<uint32_t*>(page);
+  *session->alive_ = 1;
+#ifdef MADV_WIPEONFORK
+  madvise(page, kPageBytes, MADV_WIPEONFORK);
+#endif
+  if (!session->carve(arena, nullptr)) {
+    session->release_memory();
+    return error->fail(DH_ERR_MEMORY, "the budget is too small for itself; this is a defect of libdumphook");
+  }
+  const Status status = session->start(environment, error);
+  if (status != DH_OK) {
+    session->tensors_.close();
+    session->parking_.close();
+    session->release_memory();
+    return status;
+  }
+  __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
+  *out = session;
+  return DH_OK;
+}
+
+Status Session::start(const char* const* environment, ErrorText* error) {
+  // Texts the caller passed die with dh_open's stack frame.
+  const char** const texts[] = {&options_.board, &options_.soc,        &options_.sdk,        &options_.build,
+                                &options_.sink,  &options_.model_hash, &options_.thread_name, &options_.include};
+  for (const char** text : texts) {
+    *text = tensors_.keep_string(*text);
+    if (*text == nullptr) return error->fail(DH_ERR_MEMORY, "descriptor_bytes is too small for the options' texts");
+  }
+  Selection selection;
+  Status status = make_selection(options_, &selection, error);
+  if (status != DH_OK) return status;
+  tensors_.select(selection);
+
+  const UuidValue uuid = random_uuid();
+  SessionInfo info;
+  std::snprintf(info.uuid, sizeof info.uuid, "%016llx%016llx", static_cast<unsigned long long>(uuid.high),
+                static_cast<unsigned long long>(uuid.low));
+  info.board = options_.board;
+  info.soc = options_.soc;
+  info.sdk = options_.sdk;
+  info.build = options_.build;
+  info.model_hash = options_.model_hash;
+  state_.set_info(info);
+  for (const char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
+    static constexpr char kPrefix[] = "DUMPHOOK_META_";
+    const char* equals = std::strchr(*variable, '=');
+    if (equals == nullptr || std::strncmp(*variable, kPrefix, sizeof kPrefix - 1) != 0) continue;
+    char key[64] = {};
+    const char* name = *variable + sizeof kPrefix - 1;
+    for (size_t i = 0; name + i < equals && i + 1 < sizeof key; ++i) {
+      key[i] = name[i] >= 'A' && name[i] <= 'Z' ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+    }
+    const char* kept_key = tensors_.keep_string(key);
+    const char* kept_value = tensors_.keep_string(equals + 1);
+    if (kept_key != nullptr && kept_value != nullptr) state_.add_attribute(kept_key, kept_value);
+  }
+  emitter_.open(&spool_, &state_, clock_);
+  reporter_.open(&tensors_, &frames_, &pool_, &spool_, &state_, &emitter_, &encoder_, clock_);
+
+  HookOptions hook;
+  hook.policy = static_cast<dh_policy>(options_.policy);
+  hook.block_timeout_ns = options_.block_timeout_ms * kMillisecond;
+  hook.part_bytes = options_.part_bytes;
+  hook.session_serial = take_serial();
+  hook.stamp_time = getauxval(AT_SYSINFO_EHDR) != 0;  // without a vDSO reading the clock is a system call
+  hook.clock = clock_;
+  hook.wait_for_room = wait_for_room;
+  hook.wait_user = this;
+  hook_.open(hook, &pool_, &tensors_, &frames_);
+
+  status = parking_.open();
+  if (status != DH_OK) return error->fail(status, "no eventfd: %s", std::strerror(errno));
+
+  SinkContext context;
+  context.spool = &spool_;
+  context.state = &state_;
+  context.clock = clock_;
+  context.log_offset_ns = emitter_.session_ns(0);
+  context.session_uuid = uuid;
+  context.log = {[](void* user, dh_log_level level, const char* text) {
+                   static_cast<Session*>(user)->log(level, text);
+                 },
+                 this};
+  context.window_ns = options_.window_ms * kMillisecond;
+  context.hello_ns = options_.hello_ms * kMillisecond;
+  context.connect_ns = options_.connect_ms * kMillisecond;
+  error->text[0] = '\0';
+  status = sink_.open(context, options_);
+  if (status != DH_OK) return status;
+  status = (options_.flags & DH_FLAG_NO_WORKER) != 0 ? DH_OK : start_worker(error);
+  if (status != DH_OK) sink_.get()->abandon();
+  return status;
+}
+
+Status Session::start_worker(ErrorText* error) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return error->fail(DH_ERR_THREAD, "no thread attributes");
+  pthread_attr_setstacksize(&attributes, kWorkerStackBytes);
+  // Signals are the app's: the worker is born with all of them blocked.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = pthread_create(&worker_, &attributes, run_worker, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (failed != 0) return error->fail(DH_ERR_THREAD, "cannot start the worker: %s", std::strerror(failed));
+  has_worker_ = true;
+  return DH_OK;
+}
+
+void Session::log(dh_log_level level, const char* text) {
+  if (options_.on_log != nullptr) options_.on_log(options_.on_log_user, level, text);
+}
+
+// ---------------------------------------------------------------------------------------------------------- worker
+
+void* Session::run_worker(void* self) {
+  auto* session = static_cast<Session*>(self);
+  char name[16] = {};
+  std::snprintf(name, sizeof name, "%s", session->options_.thread_name);
+  pthread_setname_np(pthread_self(), name);
+  if (session->options_.thread_affinity != 0) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    for (unsigned cpu = 0; cpu < 64; ++cpu) {
+      if ((session->options_.thread_affinity >> cpu & 1) != 0) CPU_SET(cpu, &cpus);
+    }
+    if (sched_setaffinity(0, sizeof cpus, &cpus) != 0) session->log(DH_LOG_WARNING, "thread_affinity was refused");
+  }
+  if (session->options_.thread_priority != 0 &&
+      setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), session->options_.thread_priority) != 0) {
+    session->log(DH_LOG_WARNING, "thread_priority was refused");
+  }
+  while (!session->closing_.load(std::memory_order_acquire)) {
+    if (!session->work()) session->park();
+  }
+  session->drain_and_seal();
+  return nullptr;
+}
+
+// Before the first peer nobody waits for the data, unless the app wants it kept; a sink that failed takes nothing.
+bool Session::discarding() const {
+  const Sink* sink = sink_.get();
+  if (sink->state() == SinkState::failed || sink->state() == SinkState::finished) return true;
+  return sink->state() == SinkState::absent && !sink_was_open_ && (options_.flags & DH_FLAG_KEEP_EARLY) == 0;
+}
+
+bool Session::encode_round(uint64_t now_ns) {
+  bool progressed = false;
+  for (int i = 0; i < kPartsPerRound; ++i) {
+    const Step step = encoder_.step();
+    progressed |= step == Step::progressed;
+    if (step != Step::progressed) break;
+  }
+  for (int i = 0; i < kPartsPerRound; ++i) {
+    const Step step = reporter_.step(now_ns);
+    progressed |= step == Step::progressed;
+    if (step != Step::progressed) break;
+  }
+  return progressed;
+}
+
+bool Session::work() {
+  const uint64_t now_ns = clock_.monotonic_ns();
+  Sink* sink = sink_.get();
+  sink_was_open_ |= sink->state() == SinkState::open;
+  bool progressed = false;
+  if (discarding()) {
+    progressed = !encoder_.idle() || !spool_.empty();
+    drop_all(sink->state() == SinkState::absent ? DH_LOSS_NOT_CONNECTED : DH_LOSS_SINK_ERROR);
+  } else {
+    progressed = encode_round(now_ns);
+  }
+  if (flush_asked_.exchange(false, std::memory_order_relaxed)) sink->flush();
+  last_step_ = sink->step(now_ns);
+  progressed |= last_step_.progressed;
+  free_shipped();
+  parking_.notify();
+  return progressed;
+}
+
+void Session::free_shipped() {
+  const uint64_t shipped_end = sink_.get()->shipped_end();
+  while (!spool_.empty() && spool_.begin() < shipped_end) {
+    const SpoolEntry& entry = spool_.entry(spool_.begin());
+    if (entry.last_part) tensors_.entry(entry.tensor_id).shipped.fetch_add(1, std::memory_order_release);
+    spool_.pop();
+  }
+}
+
+// What is in the spool and in the pool becomes a counted loss.
+void Session::drop_all(dh_loss_reason reason) {
+  while (!spool_.empty()) {
+    const SpoolEntry& entry = spool_.entry(spool_.begin());
+    if (entry.last_part) tensors_.entry(entry.tensor_id).lost[reason].add(entry.frame);
+    spool_.pop();
+  }
+  while (encoder_.discard(reason)) {
+  }
+  reporter_.discard_frames();
+}
+
+void Session::park() {
+  parking_.prepare();
+  const bool work_left = !discarding() && (!encoder_.idle() && spool_.empty());
+  const uint64_t now_ns = clock_.monotonic_ns();
+  uint64_t until_ns = now_ns + (frames_.any_busy() ? kOpenFramePollNs : kIdlePollNs);
+  if (last_step_.wake_ns < until_ns) until_ns = last_step_.wake_ns;
+  const bool now = work_left || closing_.load(std::memory_order_seq_cst) || until_ns <= now_ns;
+  parking_.sleep(last_step_.fd, last_step_.poll_events, now ? 0 : until_ns - now_ns);
+}
+
+// Ships what is left, as long as close_ms allows; then the rest is counted, and the counters are the last words.
+void Session::drain_and_seal() {
+  const uint64_t begin_ns = clock_.monotonic_ns();
+  const uint64_t deadline_ns = begin_ns + options_.close_ms * kMillisecond;
+  Sink* sink = sink_.get();
+  frames_.abandon_all();
+  while (clock_.monotonic_ns() < deadline_ns) {
+    sink->flush();
+    if (work()) continue;
+    if (discarding()) break;
+    if (encoder_.idle() && !frames_.any_busy() && read_totals(tensors_).in_flight == 0) break;
+    park();
+  }
+  if (discarding() || sink->state() != SinkState::open) {
+    drop_all(sink->state() == SinkState::failed ? DH_LOSS_SINK_ERROR : DH_LOSS_NOT_CONNECTED);
+    sink->abandon();
+    return;
+  }
+  while (encoder_.discard(DH_LOSS_CLOSED)) {
+  }
+  report_unmatched();
+  const uint64_t goodbye_ns = clock_.monotonic_ns() + kGoodbyeNs;
+  bool said_all = false;
+  while (clock_.monotonic_ns() < goodbye_ns && sink->state() == SinkState::open) {
+    Step step = Step::idle;
+    const uint64_t now_ns = clock_.monotonic_ns();
+    if (!said_all) {
+      step = frames_.any_busy() ? reporter_.step(now_ns) : Step::idle;
+      if (step == Step::idle) step = reporter_.close_step(now_ns);
+      if (step == Step::idle) {
+        said_all = true;
+        sink->finish();
+      }
+    }
+    last_step_ = sink->step(now_ns);
+    free_shipped();
+    if (!last_step_.progressed && step != Step::progressed) park();
+  }
+  drop_all(DH_LOSS_CLOSED);
+  sink->abandon();
+}
+
+// A glob that matched nothing is usually a typing error: say so while the log still travels.
+void Session::report_unmatched() {
+  const char* cursor = tensors_.selection().include;
+  char pattern[DH_MAX_NAME_BYTES + 8];
+  while (next_list_item(&cursor, pattern, sizeof pattern)) {
+    Selection one;
+    std::snprintf(one.include, sizeof one.include, "%s", pattern);
+    bool matched = false;
+    for (uint32_t i = 0; i < tensors_.count() && !matched; ++i) {
+      const TensorEntry& entry = tensors_.entry(i);
+      matched = one.level_of(entry.model, entry.name, entry.op, entry.role) != DH_LEVEL_OFF;
+    }
+    if (matched) continue;
+    char text[DH_MAX_NAME_BYTES + 128];
+    std::snprintf(text, sizeof text, "include: \"%s\" matched no tensor", pattern);
+    log(DH_LOG_WARNING, text);
+    reporter_.log(DH_LOG_WARNING, text);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- calls
+
+bool Session::wait_for_room(void* self, uint64_t deadline_ns) {
+  auto* session = static_cast<Session*>(self);
+  const uint64_t now_ns = session->clock_.monotonic_ns();
+  if (now_ns >= deadline_ns || session->closing_.load(std::memory_order_relaxed)) return false;
+  if (!session->has_worker_ && session->pump(1000) == DH_OK) return true;
+  session->parking_.wake();
+  const uint64_t left_ns = deadline_ns - now_ns;
+  session->parking_.wait(left_ns < 5 * kMillisecond ? left_ns : 5 * kMillisecond);
+  return true;
+}
+
+Status Session::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
+  if (closing_.load(std::memory_order_relaxed)) return DH_ERR_CLOSED;
+  return hook_.capture(tap, frame, tensor);
+}
+
+void Session::apply_pending_selection(uint64_t next_frame) {
+  tensors_.lock();
+  const bool pending = selection_pending_.exchange(false, std::memory_order_relaxed);
+  const Selection selection = pending_selection_;
+  Notice* change = pending_change_;
+  pending_change_ = nullptr;
+  tensors_.unlock();
+  if (!pending) return;
+  tensors_.select(selection);
+  __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
+  if (change != nullptr) {
+    change->frame = next_frame;
+    reporter_.add_notice(change);
+  }
+}
+
+dh_frame Session::frame_begin(const dh_frame_info* info) {
+  if (closing_.load(std::memory_order_relaxed)) return 0;
+  const bool numbered = info != nullptr && info->number_given != 0;
+  const uint64_t number = numbered ? info->number : next_frame_.fetch_add(1, std::memory_order_relaxed);
+  if (selection_pending_.load(std::memory_order_relaxed)) apply_pending_selection(number);
+  uint64_t deadline_ns = 0;
+  uint32_t index = frames_.begin(number);
+  while (index == FrameTable::kRefused && options_.policy == DH_POLICY_BLOCK) {
+    if (deadline_ns == 0) deadline_ns = clock_.monotonic_ns() + options_.block_timeout_ms * kMillisecond;
+    if (!wait_for_room(this, deadline_ns)) break;
+    index = frames_.begin(number);
+  }
+  if (index == FrameTable::kRefused) return FrameTable::refused_handle(number);
+  FrameSlot& slot = frames_.slot(index);
+  slot.capture_time_ns = info != nullptr ? info->capture_time_ns : 0;
+  slot.begin_time_ns = clock_.monotonic_ns();
+  slot.instance = info != nullptr ? info->instance : 0;
+  const char* model = info != nullptr && info->model != nullptr ? info->model : "";
+  std::snprintf(slot.model, sizeof slot.model, "%s", model);
+  tensors_.lock();
+  slot.selected = tensors_.selection().selects_frame(number, frames_selected_);
+  slot.byte_limit = tensors_.selection().bytes_per_frame;
+  frames_selected_ += slot.selected ? 1 : 0;
+  tensors_.unlock();
+  if (slot.selected) reporter_.count_frame_begun();
+  frames_.admit(index);
+  parking_.wake();
+  return FrameTable::handle(number, index);
+}
+
+Status Session::frame_end(dh_frame frame) {
+  if (!frames_.end(frame)) return (frame & 0xFF) == FrameTable::kRefused ? DH_DROPPED : DH_ERR_ARGUMENT;
+  parking_.wake();
+  return DH_OK;
+}
+
+Status Session::configure(const char* text) {
+  ErrorText error;
+  tensors_.lock();
+  Selection changed = selection_pending_.load(std::memory_order_relaxed) ? pending_selection_ : tensors_.selection();
+  tensors_.unlock();
+  const Status status = set_selection_lines(text, &changed, &error);
+  if (status != DH_OK) {
+    log(DH_LOG_ERROR, error.text);
+    return status;
+  }
+  auto* notice = static_cast<Notice*>(tensors_.keep_room(sizeof(Notice)));
+  const char* kept = tensors_.keep_string(text);
+  if (notice != nullptr && kept != nullptr) {
+    ::new (static_cast<void*>(notice)) Notice;
+    notice->kind = Notice::Kind::config_change;
+    notice->value = kept;
+  } else {
+    notice = nullptr;
+    log(DH_LOG_WARNING, "descriptor_bytes is used up: the change holds, but is not recorded in the stream");
+  }
+  tensors_.lock();
+  pending_selection_ = changed;
+  if (notice != nullptr) pending_change_ = notice;
+  selection_pending_.store(true, std::memory_order_relaxed);
+  tensors_.unlock();
+  return DH_OK;
+}
+
+Status Session::flush(uint32_t timeout_ms) {
+  const uint64_t deadline_ns = clock_.monotonic_ns() + timeout_ms * kMillisecond;
+  const uint64_t target = read_totals(tensors_).seen;
+  for (;;) {
+    const Totals totals = read_totals(tensors_);
+    if (totals.shipped + lost_sum(totals) >= target) return DH_OK;
+    const uint64_t now_ns = clock_.monotonic_ns();
+    if (now_ns >= deadline_ns) return DH_TIMEOUT;
+    flush_asked_.store(true, std::memory_order_relaxed);
+    if (!has_worker_ && pump(1000) == DH_OK) continue;
+    parking_.wake();
+    const uint64_t left_ns = deadline_ns - now_ns;
+    parking_.wait(left_ns < 2 * kMillisecond ? left_ns : 2 * kMillisecond);
+  }
+}
+
+Status Session::pump(uint32_t budget_us) {
+  if (has_worker_ || working_.exchange(true, std::memory_order_acquire)) return DH_SKIPPED;
+  const uint64_t until_ns = clock_.monotonic_ns() + uint64_t{budget_us} * 1000;
+  bool progressed = work();
+  const bool any = progressed;
+  while (progressed && clock_.monotonic_ns() < until_ns) progressed = work();
+  working_.store(false, std::memory_order_release);
+  return any ? DH_OK : DH_SKIPPED;
+}
+
+Status Session::counters(dh_counter_values* values) {
+  const Totals totals = read_totals(tensors_);
+  dh_counter_values all = {};
+  all.struct_size = values->struct_size;
+  all.acknowledged = sink_.get()->acknowledged() ? 1 : 0;
+  all.seen = totals.seen;
+  all.shipped = totals.shipped;
+  all.in_flight = totals.in_flight;
+  for (uint32_t i = 0; i < DH_LOSS_REASON_COUNT; ++i) all.lost[i] = totals.lost[i];
+  all.frames_begun = reporter_.frames_begun();
+  all.frames_ended = reporter_.frames_ended();
+  all.raw_bytes = encoder_.raw_bytes();
+  all.encoded_bytes = encoder_.encoded_bytes();
+  all.pool_peak_bytes = pool_.peak_bytes();
+  all.spool_peak_bytes = spool_.peak_bytes();
+  std::memcpy(values, &all, values->struct_size < sizeof all ? values->struct_size : sizeof all);
+  return DH_OK;
+}
+
+Status Session::close() {
+  if (!alive()) {
+    // The parent's worker and descriptors are not ours to finish; only our copy of the memory is.
+    release_memory();
+    return DH_ERR_CLOSED;
+  }
+  const uint64_t lost_before = lost_sum(read_totals(tensors_));
+  closing_.store(true, std::memory_order_seq_cst);
+  __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
+  if (has_worker_) {
+    parking_.wake();
+    pthread_join(worker_, nullptr);
+  } else {
+    drain_and_seal();
+  }
+  const bool lost_in_closing = lost_sum(read_totals(tensors_)) != lost_before;
+  tensors_.close();
+  parking_.close();
+  release_memory();
+  return lost_in_closing ? DH_DROPPED : DH_OK;
+}
+
+}  // namespace dumphook

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: wires the stages and owns their lifecycle. hook -> pool -> encoder -> spool -> sink, plus the worker that drives
+// all but the first. session.cpp is the board path on one page.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "capture/frame_table.h"
+#include "capture/hook.h"
+#include "capture/tensor_table.h"
+#include "control/options.h"
+#include "dumphook/dumphook.h"
+#include "encode/encoder.h"
+#include "encode/reporter.h"
+#include "encode/stream_state.h"
+#include "pool/pool.h"
+#include "session/parking.h"
+#include "sink/make_sink.h"
+#include "spool/spool.h"
+
+namespace dumphook {
+
+class Session {
+ public:
+  // Bytes for `options` (finished), told apart in `plan`.
+  static uint64_t required_bytes(const dh_options& options, dh_memory_plan* plan);
+  static Status open(const dh_options& options, const char* const* environment, ErrorText* error, Session** session);
+  Status close();
+
+  Status capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor);
+  dh_frame frame_begin(const dh_frame_info* info);
+  Status frame_end(dh_frame frame);
+  Status declare_model(const dh_model& model);
+  Status set_attribute(const dh_attr_target& target, const char* key, const char* value);
+  Status configure(const char* text);
+  Status flush(uint32_t timeout_ms);
+  Status pump(uint32_t budget_us);
+  Status counters(dh_counter_values* values);
+
+  // False in a forked child: the session belongs to the parent.
+  bool alive() const { return *alive_ != 0; }
+  void log(dh_log_level level, const char* text);
+
+ private:
+  explicit Session(const dh_options& options) : options_(options) {}
+  Session(const Session&) = delete;
+
+  bool carve(Arena& arena, dh_memory_plan* plan);
+  Status start(const char* const* environment, ErrorText* error);
+  Status start_worker(ErrorText* error);
+  static void* run_worker(void* session);
+  static bool wait_for_room(void* session, uint64_t deadline_ns);
+  void release_memory();
+
+  // --- the worker, or whoever pumps -------------------------------------------------------------------------------
+  bool work();  // one round; false when there was nothing to do
+  bool encode_round(uint64_t now_ns);
+  void free_shipped();
+  void drop_all(dh_loss_reason reason);
+  bool discarding() const;
+  void park();
+  void drain_and_seal();
+  void report_unmatched();
+
+  void apply_pending_selection(uint64_t next_frame);
+  Status add_graph_notices(const dh_model& model);
+  Status add_graph_message(const GraphView& view, size_t max_bytes);
+
+  dh_options options_;
+  Clock clock_ = Clock::system();
+  uint8_t* memory_ = nullptr;
+  size_t memory_bytes_ = 0;
+  bool own_memory_ = false;
+  volatile uint32_t* alive_ = nullptr;  // a page that a forked child finds zeroed
+
+  Arena names_{Bytes()};    // strings of the app's threads, under the tensor table's lock
+  Arena strings_{Bytes()};  // strings of the worker
+  Pool pool_;
+  TensorTable tensors_;
+  FrameTable frames_;
+  Hook hook_;
+  Spool spool_;
+  StreamState state_;
+  Emitter emitter_;
+  Encoder encoder_;
+  Reporter reporter_;
+  SinkHolder sink_;
+  SinkStep last_step_;
+  bool sink_was_open_ = false;
+
+  std::atomic<uint64_t> next_frame_{0};
+  // Under the tensor table's lock.
+  uint64_t frames_selected_ = 0;
+  Selection pending_selection_;
+  Notice* pending_change_ = nullptr;
+  struct ModelAttribute {
+    const char* model;
+    const char* key;
+    const char* value;
+    ModelAttribute* next;
+  };
+  ModelAttribute* model_attributes_ = nullptr;
+  std::atomic<bool> selection_pending_{false};
+
+  Parking parking_;
+  pthread_t worker_ = {};
+  bool has_worker_ = false;
+  std::atomic<bool> closing_{false};
+  std::atomic<bool> flush_asked_{false};
+  std::atomic<bool> working_{false};  // somebody is inside work()
+};
+
+}  // namespace dumphook
