@@ -16,7 +16,7 @@ esac
 step() { printf '\n== %s\n' "$*" >&2; }
 
 step "set-up"
-toolchains/setup.sh --dev --examples-base $([ $quick = yes ] || echo --cross)
+toolchains/setup.sh --dev "$([ $quick = yes ] && echo --board || echo --cross)"
 if ! cmp -s tests/requirements.txt "$DUMPHOOK_CACHE/venv/requirements.txt"; then
   /usr/bin/python3 -m venv "$DUMPHOOK_CACHE/venv"
   "$DUMPHOOK_CACHE/venv/bin/pip" -q install -r tests/requirements.txt

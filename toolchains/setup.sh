@@ -3,7 +3,8 @@
 # Only what is missing; a second run changes nothing and needs no network.
 #
 #   setup.sh              build and test natively
-#   setup.sh --cross      + cross compilers, qemu-user, target libraries, zig
+#   setup.sh --board      + aarch64 only: cross compiler, qemu-user, target libraries
+#   setup.sh --cross      + all cross compilers, qemu-user, target libraries, zig
 #   setup.sh --dev        + clang, sanitizers, fuzzing, formatters, network tools
 #   setup.sh --examples   + the inference engines that Debian has
 #   setup.sh --all        everything
@@ -12,7 +13,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 base="cmake ninja-build g++ pkg-config git ca-certificates python3 python3-venv
   flatbuffers-compiler libflatbuffers-dev liblz4-dev libmbedtls-dev zlib1g-dev
-  libcli11-dev libfmt-dev nlohmann-json3-dev googletest libgtest-dev libgmock-dev"
+  libcli11-dev libfmt-dev nlohmann-json3-dev googletest libgtest-dev libgmock-dev libstb-dev"
+board="g++-aarch64-linux-gnu qemu-user-static"
 cross="g++-aarch64-linux-gnu g++-arm-linux-gnueabihf g++-riscv64-linux-gnu qemu-user-static"
 dev="clang clang-format clang-tidy libclang-rt-14-dev llvm binutils
   netcat-openbsd strace openssl"
@@ -20,17 +22,18 @@ examples="libopencv-dnn-dev libopencv-imgproc-dev libopencv-imgcodecs-dev
   libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22"
 
 # npm may come from elsewhere; Debian's brings hundreds of packages.
-command -v npm > /dev/null || { dev+=" nodejs npm"; examples+=" nodejs npm"; }
+command -v npm > /dev/null || base+=" nodejs npm"
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; }
 
-wanted=$base with_cross=no
+wanted=$base sysroots=
 for option in "$@"; do
   case $option in
-    --cross) wanted+=" $cross"; with_cross=yes ;;
+    --board) wanted+=" $board"; sysroots=${sysroots:-arm64} ;;
+    --cross) wanted+=" $cross"; sysroots=all ;;
     --dev) wanted+=" $dev" ;;
     --examples) wanted+=" $examples" ;;
-    --all) wanted+=" $cross $dev $examples"; with_cross=yes ;;
+    --all) wanted+=" $cross $dev $examples"; sysroots=all ;;
     -h | --help) usage; exit 0 ;;
     *) say "unknown option $option"; usage; exit 2 ;;
   esac
@@ -68,5 +71,5 @@ if [ -n "$missing" ]; then
   # shellcheck disable=SC2086
   apt install -y --no-install-recommends $missing || die "apt-get install failed; see above"
 fi
-[ $with_cross = no ] || "$repo/toolchains/sysroot.sh" all
+[ -z "$sysroots" ] || "$repo/toolchains/sysroot.sh" "$sysroots"
 say "ready"

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
+
+#include "decode/stem.h"
 
 namespace dumphook {
 namespace {
@@ -46,18 +49,18 @@ void match_by_map(Matcher& matcher, const NameMap& map, std::vector<std::string>
   }
 }
 
-// Equal names in linear time; by model and name first.
-void match_by_name(Matcher& matcher, bool with_model) {
-  const auto key = [&](const Descriptor& d) { return std::pair{with_model ? d.model : std::string{}, d.name}; };
-  std::multimap<std::pair<std::string, std::string>, size_t> free;
+// Equal keys, in linear time.
+template <class KeyOf>
+void match_by(Matcher& matcher, KeyOf key_of) {
+  std::map<decltype(key_of(matcher.golden[0])), std::deque<size_t>> free;
   for (size_t g = 0; g < matcher.golden.size(); ++g)
-    if (!matcher.golden_taken[g]) free.emplace(key(matcher.golden[g].descriptor), g);
+    if (!matcher.golden_taken[g]) free[key_of(matcher.golden[g])].push_back(g);
   for (size_t t = 0; t < matcher.target.size(); ++t) {
     if (matcher.golden_of[t] != kNone) continue;
-    const auto found = free.find(key(matcher.target[t].descriptor));
-    if (found == free.end()) continue;
-    matcher.take(t, found->second, {});
-    free.erase(found);
+    const auto found = free.find(key_of(matcher.target[t]));
+    if (found == free.end() || found->second.empty()) continue;
+    matcher.take(t, found->second.front(), {});
+    found->second.pop_front();
   }
 }
 
@@ -116,8 +119,9 @@ Alignment align(Side target_side, Side golden_side, const NameMap& map) {
 
   Matcher matcher(t, g);
   match_by_map(matcher, map, result.notes);
-  match_by_name(matcher, true);
-  match_by_name(matcher, false);
+  match_by(matcher, [](const SideTensor& tensor) { return std::pair(tensor.descriptor.model, tensor.descriptor.name); });
+  match_by(matcher, [](const SideTensor& tensor) { return tensor.descriptor.name; });
+  match_by(matcher, [](const SideTensor& tensor) { return tensor.stem.empty() ? stem_of_name(tensor.descriptor.name) : tensor.stem; });
   match_by_origin(matcher);
 
   const bool golden_leads = !target->order_known && golden->order_known;

@@ -22,7 +22,8 @@ enum class Presence : uint8_t {
 };
 
 struct SideTensor {
-  Descriptor descriptor;  // where nothing was captured, only the name is sure
+  Descriptor descriptor;  // where nothing was captured, and for files not yet read, only the name is sure
+  std::string stem;       // of its file, in a folder of files; names longer than a file's may be are shortened there
   Presence presence = Presence::whole;
   bool expected = true;          // not whole: something says that it should be here
   std::string why;               // not whole: what is known about the reason

@@ -117,8 +117,8 @@ LayerScore describe(const Pair& pair, size_t index) {
     score.op = score.op.empty() ? d.op : score.op;
     score.shape = d.shape;
     if (d.role != Role::intermediate) score.role = d.role;
-    if (presence == Presence::whole || presence == Presence::truncated) return std::optional(d.dtype);
-    return std::optional<DType>();
+    const bool known = presence == Presence::whole || presence == Presence::truncated;
+    return known && (d.dtype != DType::raw || !d.shape.empty()) ? std::optional(d.dtype) : std::optional<DType>();
   };
   if (pair.golden) {
     score.golden_dtype = fill(pair.golden->descriptor, pair.golden->presence);
@@ -138,6 +138,9 @@ LayerScore score_pair(const Pair& pair, size_t index, const Limits& limits) {
   add_reason(score, pair.note);
   try {
     const Tensor target = pair.target->load(), golden = pair.golden->load();
+    score.target_dtype = target.descriptor.dtype;
+    score.golden_dtype = golden.descriptor.dtype;
+    score.shape = target.descriptor.shape;
     if (target.descriptor.layout == Layout::text || golden.descriptor.layout == Layout::text)
       score_text(score, target, golden);
     else if (target.descriptor.dtype == DType::raw || golden.descriptor.dtype == DType::raw)

@@ -165,8 +165,9 @@ void derive(Metrics& m, const Sums& sums, const Scales& scales) {
   const double norms = norm_t * norm_g;
   m.cosine = std::clamp(sums.tg / norms, -1.0, 1.0);
   m.cosine_distance = 1 - m.cosine;
-  if (m.cosine > 0.5 && scales.t == scales.d && scales.g == scales.d) {
-    // 2(‖t‖‖g‖ - Σtg) = ‖t-g‖² - (‖t‖-‖g‖)²: no difference of nearly equal sums where t is near g.
+  if (m.cosine > 0.5 && m.norm_ratio > 0.5 && m.norm_ratio < 2 && scales.t == scales.d && scales.g == scales.d) {
+    // 2(‖t‖‖g‖ - Σtg) = ‖t-g‖² - (‖t‖-‖g‖)²: for t near g no difference of nearly equal sums. Norms far apart would
+    // make it one.
     const double difference = norm_t - norm_g;
     m.cosine_distance = std::max(0.0, (sums.dd - difference * difference) / (2 * norms));
     m.cosine = 1 - m.cosine_distance;

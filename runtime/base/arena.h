@@ -22,7 +22,8 @@ class Arena {
   explicit Arena(Bytes block) : base_(block.data), size_(block.size) {}
   static Arena measuring() { return Arena(Bytes(nullptr, SIZE_MAX - kArenaAlign)); }
 
-  // `align` is a power of two, at most kArenaAlign. nullptr when the rest is too small, and then ok() is false ever after.
+  // `align` is a power of two, at most kArenaAlign. nullptr when the rest is too small, and then ok() is false ever
+  // after.
   void* take(size_t bytes, size_t align) {
     const size_t at = align_up(used_, align);
     if (failed_ || at > size_ || bytes > size_ - at) {
@@ -31,6 +32,12 @@ class Arena {
     }
     used_ = at + bytes;
     return base_ == nullptr ? nullptr : base_ + at;
+  }
+
+  // The same for what may be refused: nullptr changes nothing, and smaller requests still succeed.
+  void* take_if_room(size_t bytes, size_t align) {
+    const size_t at = align_up(used_, align);
+    return at > size_ || bytes > size_ - at ? nullptr : take(bytes, align);
   }
 
   // Uninitialised memory for `count` objects.

@@ -9,7 +9,7 @@ namespace {
 constexpr uint8_t kBits[] = {8, 64, 32, 16, 16, 8, 8, 64, 64, 32, 32, 16, 16, 8, 8, 8, 4, 4};
 constexpr const char* kDtypes[] = {"raw", "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "u64",
                                    "i32", "u32", "i16", "u16", "i8",   "u8",     "bool",   "i4",  "u4"};
-constexpr const char* kLayouts[] = {"any",     "NCHW", "NHWC", "NC4HW4", "NC1HWC2", "NC1HWC0",
+constexpr const char* kLayouts[] = {"any",  "NCHW", "NHWC", "NC4HW4", "NC1HWC2", "NC1HWC0",
                                     "NV12", "NV21", "RGB",  "BGR",    "text"};
 constexpr const char* kRoles[] = {"intermediate", "input", "preprocessed", "output", "postprocessed"};
 
@@ -27,9 +27,7 @@ bool same_name(const char* a, const char* b) {
   return lower(*a) == lower(*b);
 }
 
-const char* name_of(Span<const char* const> names, uint32_t value) {
-  return value < names.size ? names[value] : "?";
-}
+const char* name_of(Span<const char* const> names, uint32_t value) { return value < names.size ? names[value] : "?"; }
 
 bool parse_name(Span<const char* const> names, const char* name, uint32_t* out) {
   if (name == nullptr) return false;

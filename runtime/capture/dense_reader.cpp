@@ -110,13 +110,14 @@ bool DenseReader::next_run() {
     return false;
   }
   for (uint32_t axis = outer_rank_; axis-- > 0;) {
-    base_ += stride_[axis];
-    if (++index_[axis] < extent_[axis]) {
+    if (index_[axis] + 1 < extent_[axis]) {
+      ++index_[axis];
+      base_ += stride_[axis];
       run_ = base_;
       run_left_ = run_bytes_;
       return true;
     }
-    base_ -= stride_[axis] * extent_[axis];
+    base_ -= stride_[axis] * index_[axis];
     index_[axis] = 0;
   }
   return false;

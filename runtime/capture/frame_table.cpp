@@ -35,6 +35,7 @@ void FrameTable::abandon_oldest() {
 }
 
 uint32_t FrameTable::begin(uint64_t number) {
+  newest_.store(number, std::memory_order_relaxed);
   if (open_.load(std::memory_order_relaxed) >= max_open_) abandon_oldest();
   const uint32_t start = hint_.fetch_add(1, std::memory_order_relaxed);
   for (uint32_t i = 0; i < kFrameSlots; ++i) {
@@ -49,10 +50,12 @@ uint32_t FrameTable::begin(uint64_t number) {
     FrameSlot& slot = slots_[index];
     slot.seen.store(0, std::memory_order_relaxed);
     slot.accepted.store(0, std::memory_order_relaxed);
+    slot.queued.store(0, std::memory_order_relaxed);
     for (auto& count : slot.lost) count.store(0, std::memory_order_relaxed);
     slot.raw_bytes.store(0, std::memory_order_relaxed);
     slot.attribute_count.store(0, std::memory_order_relaxed);
     slot.number = number;
+    ++slot.uses;
     slot.encoded = 0;
     slot.begun = false;
     return index;
@@ -71,7 +74,7 @@ FrameSlot* FrameTable::enter(dh_frame frame) {
   if (index >= kFrameSlots) return nullptr;
   FrameSlot* slot = &slots_[index];
   slot->active.fetch_add(1, std::memory_order_seq_cst);
-  if (slot->state.load(std::memory_order_seq_cst) == pack(number_of(frame), FramePhase::open)) return slot;
+  if (slot->state.load(std::memory_order_seq_cst) == pack(frame >> 8, FramePhase::open)) return slot;
   leave(slot);
   return nullptr;
 }
@@ -79,8 +82,8 @@ FrameSlot* FrameTable::enter(dh_frame frame) {
 bool FrameTable::end(dh_frame frame) {
   const uint32_t index = static_cast<uint32_t>(frame & 0xFF) - 1;
   if (index >= kFrameSlots) return false;
-  uint64_t state = pack(number_of(frame), FramePhase::open);
-  if (!slots_[index].state.compare_exchange_strong(state, pack(number_of(frame), FramePhase::ended),
+  uint64_t state = pack(frame >> 8, FramePhase::open);
+  if (!slots_[index].state.compare_exchange_strong(state, pack(frame >> 8, FramePhase::ended),
                                                    std::memory_order_seq_cst)) {
     return false;
   }
@@ -96,7 +99,7 @@ uint32_t FrameTable::next_finished() const {
     const uint64_t state = slot.state.load(std::memory_order_seq_cst);
     if (phase(state) != FramePhase::ended && phase(state) != FramePhase::abandoned) continue;
     if (slot.active.load(std::memory_order_seq_cst) != 0) continue;
-    if (slot.accepted.load(std::memory_order_relaxed) != slot.encoded) continue;
+    if (slot.queued.load(std::memory_order_relaxed) != slot.encoded) continue;
     if (oldest == kRefused || state < oldest_state) {
       oldest = i;
       oldest_state = state;

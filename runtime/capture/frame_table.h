@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameTable: the frames that are open, or ended but not yet written. Hooks and the worker meet here without locks.
 //
-// A slot's state word is {frame number, phase}. A hook announces itself in `active` and then looks at the state; the end
+// A slot's state word is {low 56 bits of the frame number, phase}. A hook announces itself in `active` and then looks at the state; the end
 // of a frame changes the state, and the worker then looks at `active`. Both orders are sequentially consistent, so either
 // the hook sees that the frame is over or the worker sees the hook.
 #pragma once
@@ -28,10 +28,12 @@ struct FrameSlot {
   std::atomic<uint32_t> active{0};
   std::atomic<uint32_t> seen{0};
   std::atomic<uint32_t> accepted{0};
+  std::atomic<uint32_t> queued{0};  // tensors handed to the worker: accepted, or given up halfway (policy block)
   std::atomic<uint32_t> lost[DH_LOSS_REASON_COUNT];
   std::atomic<uint64_t> raw_bytes{0};
   // Written by dh_frame_begin before the slot opens.
   uint64_t number = 0;
+  uint32_t uses = 0;  // frames that had this slot
   uint64_t capture_time_ns = 0;
   uint64_t begin_time_ns = 0;
   uint32_t instance = 0;
@@ -42,7 +44,7 @@ struct FrameSlot {
   FrameAttribute attributes[kMaxAttributes];
   std::atomic<uint32_t> attribute_count{0};
   // Written by the worker.
-  uint32_t encoded = 0;
+  uint32_t encoded = 0;  // of those queued, also when lost on the way
   bool begun = false;
 };
 
@@ -55,7 +57,11 @@ class FrameTable {
 
   static dh_frame handle(uint64_t number, uint32_t slot) { return number << 8 | ((slot + 1) & 0xFF); }
   static dh_frame refused_handle(uint64_t number) { return number << 8 | kRefused; }
-  static uint64_t number_of(dh_frame frame) { return frame >> 8; }
+  // A handle has 56 bits of the number. Above them frames of one session are alike: also a clock in nanoseconds keeps
+  // these bits for two years.
+  uint64_t number_of(dh_frame frame) const {
+    return (newest_.load(std::memory_order_relaxed) & ~kNumberMask) | frame >> 8;
+  }
 
   // Opens a slot for `number`; kRefused when the worker has not yet written enough old frames. When more than max_open
   // frames are open, the oldest is abandoned first. The caller fills the slot, then calls admit().
@@ -73,21 +79,24 @@ class FrameTable {
   bool any_busy() const { return busy_.load(std::memory_order_relaxed) != 0; }
 
   // --- the worker -------------------------------------------------------------------------------------------------
-  // The oldest slot whose frame is over and whose accepted tensors are all encoded; kRefused when there is none.
+  // The oldest slot whose frame is over and whose queued tensors are all encoded; kRefused when there is none.
   uint32_t next_finished() const;
-  // Whether all accepted tensors of an over frame are encoded. `any` also takes frames that are still open.
   void retire(uint32_t slot);
   // Ends all open frames as abandoned (at close).
   void abandon_all();
 
   static FramePhase phase(uint64_t state) { return static_cast<FramePhase>(state & 7); }
-  static uint64_t pack(uint64_t number, FramePhase phase) { return number << 3 | static_cast<uint64_t>(phase); }
+  static uint64_t pack(uint64_t number, FramePhase phase) {
+    return (number & kNumberMask) << 3 | static_cast<uint64_t>(phase);
+  }
 
  private:
+  static constexpr uint64_t kNumberMask = ~uint64_t{0} >> 8;
   void abandon_oldest();
 
   FrameSlot* slots_ = nullptr;
   uint32_t max_open_ = 0;
+  std::atomic<uint64_t> newest_{0};  // number of the frame that began last
   std::atomic<uint32_t> hint_{0};
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> busy_{0};

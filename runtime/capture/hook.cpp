@@ -2,6 +2,7 @@
 #include "capture/hook.h"
 
 #include <cstring>
+#include <initializer_list>
 
 #include "base/bytes.h"
 
@@ -9,6 +10,10 @@ namespace dumphook {
 namespace {
 
 constexpr uint32_t kTensorIdBits = 16;
+
+bool is_too_long(const char* text) {
+  return text != nullptr && strnlen(text, DH_MAX_NAME_BYTES + 1) > DH_MAX_NAME_BYTES;
+}
 
 // Writes into a chain of blocks as if it were one run of bytes.
 class ChainWriter {
@@ -94,15 +99,16 @@ Status Hook::lose(TensorEntry& entry, FrameSlot* slot, uint64_t frame, dh_loss_r
 
 // The tap remembers which entry it meant last time; the name is compared all the same, so that a tap used for several
 // names, or a name buffer used again, never files bytes under a wrong name.
+TensorEntry* Hook::recall(const dh_tap* tap, const dh_tensor& tensor, const char* model) {
+  if (tap == nullptr) return nullptr;
+  const uint32_t binding = __atomic_load_n(&tap->binding, __ATOMIC_ACQUIRE);
+  const uint32_t id = (binding & ((1u << kTensorIdBits) - 1)) - 1;
+  if (binding >> kTensorIdBits != options_.session_serial || id >= tensors_->count()) return nullptr;
+  TensorEntry& entry = tensors_->entry(id);
+  return std::strcmp(entry.name, tensor.name) == 0 && std::strcmp(entry.model, model) == 0 ? &entry : nullptr;
+}
+
 TensorEntry* Hook::resolve(dh_tap* tap, const dh_tensor& tensor, const char* model, dh_loss_reason* loss) {
-  if (tap != nullptr) {
-    const uint32_t binding = __atomic_load_n(&tap->binding, __ATOMIC_ACQUIRE);
-    const uint32_t id = (binding & ((1u << kTensorIdBits) - 1)) - 1;
-    if (binding >> kTensorIdBits == options_.session_serial && id < tensors_->count()) {
-      TensorEntry& entry = tensors_->entry(id);
-      if (std::strcmp(entry.name, tensor.name) == 0 && std::strcmp(entry.model, model) == 0) return &entry;
-    }
-  }
   TensorEntry* entry = tensors_->find_or_add(tensor, model, loss);
   if (tap != nullptr && entry != nullptr && !tensors_->is_nobody(entry)) {
     const uint32_t binding = static_cast<uint32_t>(options_.session_serial) << kTensorIdBits | (entry->tensor_id + 1);
@@ -116,12 +122,17 @@ Status Hook::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
     return DH_ERR_ARGUMENT;
   }
   if (tensor.origin_count != 0 && tensor.origin_names == nullptr) return DH_ERR_ARGUMENT;
-  if (tensor.name[0] != '\0' && strnlen(tensor.name, DH_MAX_NAME_BYTES + 1) > DH_MAX_NAME_BYTES) return DH_ERR_LIMIT;
   const char* model = tensor.model != nullptr && tensor.model[0] != '\0' ? tensor.model : "model";
   // Read before the level is, so that a change in between leaves the tap on.
   const uint32_t epoch = __atomic_load_n(&dh_epoch, __ATOMIC_ACQUIRE);
   dh_loss_reason loss = DH_LOSS_REASON_COUNT;
-  TensorEntry* entry = resolve(tap, tensor, model, &loss);
+  TensorEntry* entry = recall(tap, tensor, model);
+  if (entry == nullptr) {
+    for (const char* text : {tensor.name, model, tensor.op, tensor.raw_type}) {
+      if (is_too_long(text)) return DH_ERR_LIMIT;
+    }
+    entry = resolve(tap, tensor, model, &loss);
+  }
   if (entry == nullptr || tensors_->level(*entry) == DH_LEVEL_OFF) {
     if (tap != nullptr) __atomic_store_n(&tap->off_epoch, epoch, __ATOMIC_RELAXED);
     return DH_SKIPPED;
@@ -146,7 +157,7 @@ Status Hook::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
   entry->seen.fetch_add(1, std::memory_order_relaxed);
   if (slot == nullptr) {
     const bool refused = (frame & 0xFF) == FrameTable::kRefused;
-    return lose(*entry, nullptr, FrameTable::number_of(frame), refused ? DH_LOSS_FRAME_REFUSED : DH_LOSS_ABANDONED);
+    return lose(*entry, nullptr, frames_->number_of(frame), refused ? DH_LOSS_FRAME_REFUSED : DH_LOSS_ABANDONED);
   }
   slot->seen.fetch_add(1, std::memory_order_relaxed);
   Status status;
@@ -200,7 +211,7 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
   record.tensor_id = entry.tensor_id;
   record.frame = slot.number;
   record.frame_slot = static_cast<uint32_t>(frame & 0xFF) - 1;
-  record.occurrence = entry.next_occurrence(record.frame_slot, slot.number);
+  record.occurrence = entry.next_occurrence(record.frame_slot, slot.uses);
   record.total_bytes = reader.total_bytes();
   record.capture_time_ns = options_.stamp_time ? options_.clock.monotonic_ns() : 0;
 
@@ -222,6 +233,7 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
   record.block_count = pool_->blocks_for(need);
   record.first = record.last = true;
   slot.accepted.fetch_add(1, std::memory_order_relaxed);
+  slot.queued.fetch_add(1, std::memory_order_relaxed);
   publish(first, record);
   return DH_OK;
 }
@@ -230,29 +242,28 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
 // record's block is taken first, so that there is always a way to say that the deadline has passed.
 Status Hook::store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& prototype, const dh_tensor& tensor,
                              DenseReader& reader) {
+  Record record = prototype;
+  const uint64_t quant = record.quant_count == 0 ? 0 : quant_bytes(record.quant_count, record.has_zero_point);
+  uint64_t piece = pool_->capacity_bytes() / 2;
+  piece -= piece % options_.part_bytes;
+  // With its scales, and beside the closing block.
+  if (pool_->blocks_for(piece + quant) + 1 > pool_->block_count()) {
+    entry.too_big_bytes.store(2 * (piece + quant + pool_->block_bytes()), std::memory_order_relaxed);
+    return lose(entry, &slot, slot.number, DH_LOSS_TOO_BIG);
+  }
   uint64_t deadline_ns = 0;
   const uint32_t closing = reserve(0, &deadline_ns);
   if (closing == BlockList::kNone) return lose(entry, &slot, slot.number, DH_LOSS_POOL_FULL);
-  const uint64_t quant = quant_bytes(prototype.quant_count, prototype.has_zero_point) + 8;
-  uint64_t piece = pool_->capacity_bytes() / 2;
-  piece -= piece % options_.part_bytes;
-  if (piece < options_.part_bytes || piece + quant + pool_->block_bytes() > pool_->capacity_bytes()) {
-    // A pool of less than two parts: dh_open does not allow it.
-    piece = options_.part_bytes;
-  }
-  Record record = prototype;
   record.capture_id = next_capture_id_.fetch_add(1, std::memory_order_relaxed);
   record.first = true;
   bool expired = false;
-  while (!expired && record.offset < record.total_bytes) {
+  while (record.offset < record.total_bytes) {
     record.stored_bytes = record.total_bytes - record.offset < piece ? record.total_bytes - record.offset : piece;
     uint64_t need = record.stored_bytes;
-    if (record.quant_count != 0) need = align_up(need, uint64_t{8}) + quant;
+    if (quant != 0) need = align_up(need, uint64_t{8}) + quant;
     const uint32_t first = reserve(need, &deadline_ns);
-    if (first == BlockList::kNone) {
-      expired = true;
-      break;
-    }
+    expired = first == BlockList::kNone;
+    if (expired) break;
     fill(first, reader, record.stored_bytes, &tensor);
     record.block_count = pool_->blocks_for(need);
     publish(first, record);
@@ -262,9 +273,11 @@ Status Hook::store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& 
   record.stored_bytes = 0;
   record.quant_count = 0;
   record.block_count = 1;
+  record.first = false;
   record.last = true;
   record.truncated = expired;
   if (!expired) slot.accepted.fetch_add(1, std::memory_order_relaxed);
+  slot.queued.fetch_add(1, std::memory_order_relaxed);
   publish(closing, record);
   return expired ? lose(entry, &slot, slot.number, DH_LOSS_POOL_FULL) : DH_OK;
 }

@@ -37,6 +37,7 @@ class Hook {
   Status capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor);
 
  private:
+  TensorEntry* recall(const dh_tap* tap, const dh_tensor& tensor, const char* model);
   TensorEntry* resolve(dh_tap* tap, const dh_tensor& tensor, const char* model, dh_loss_reason* loss);
   Status store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh_tensor& tensor, DenseReader& reader);
   Status store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& prototype, const dh_tensor& tensor,

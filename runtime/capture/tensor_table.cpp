@@ -2,6 +2,7 @@
 #include "capture/tensor_table.h"
 
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 namespace dumphook {
@@ -21,23 +22,48 @@ uint64_t hash_names(const char* model, const char* name) {
 }
 
 void lower(std::atomic<uint64_t>& least, uint64_t value) {
-  uint64_t known = least.load(std::memory_order_relaxed);
-  while (value < known && !least.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  uint64_t known = least.load();
+  while (value < known && !least.compare_exchange_weak(known, value)) {
   }
 }
 
 void raise(std::atomic<uint64_t>& most, uint64_t value) {
-  uint64_t known = most.load(std::memory_order_relaxed);
-  while (value > known && !most.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  uint64_t known = most.load();
+  while (value > known && !most.compare_exchange_weak(known, value)) {
   }
 }
 
+uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 }  // namespace
 
+// Sequentially consistent throughout: the argument above needs one order of all steps, and losses are rare.
 void LossCell::add(uint64_t frame) {
+  begun.fetch_add(1);
   lower(first_frame, frame);
   raise(last_frame, frame);
-  count.fetch_add(1, std::memory_order_release);
+  count.fetch_add(1);
+}
+
+LossCell::Range LossCell::take() {
+  const uint64_t lost = count.load();
+  if (lost == told) return {0, 0, 0};
+  Range range = {lost - told, first_frame.exchange(~uint64_t{0}), last_frame.exchange(0)};
+  const bool somebody_between = begun.load() != lost;
+  const uint64_t all_first = lesser(range.first_frame, told_first);
+  const uint64_t all_last = greater(range.last_frame, told_last);
+  if (carry) range = {range.count, all_first, all_last};
+  carry = somebody_between;
+  told = lost;
+  told_first = all_first;
+  told_last = all_last;
+  return range;
+}
+
+void LossCell::retell() {
+  told = 0;
+  carry = true;
 }
 
 uint64_t TensorEntry::lost_total() const {
@@ -46,10 +72,10 @@ uint64_t TensorEntry::lost_total() const {
   return total;
 }
 
-uint32_t TensorEntry::next_occurrence(uint32_t frame_slot, uint64_t frame) {
+uint32_t TensorEntry::next_occurrence(uint32_t frame_slot, uint32_t use) {
   constexpr uint32_t kCountBits = 12;
   std::atomic<uint32_t>& word = occurrences[frame_slot];
-  const uint32_t tag = static_cast<uint32_t>(frame & 0xFFFFFu) << kCountBits;
+  const uint32_t tag = use << kCountBits;
   uint32_t known = word.load(std::memory_order_relaxed);
   for (;;) {
     const bool same_frame = (known & ~((1u << kCountBits) - 1)) == tag;
@@ -108,56 +134,82 @@ TensorEntry* TensorTable::find_or_add(const dh_tensor& tensor, const char* model
   return entry;
 }
 
-const char* TensorTable::copy_locked(const char* text) {
-  if (text == nullptr || *text == '\0') return "";
-  const size_t bytes = std::strlen(text) + 1;
-  auto* copy = static_cast<char*>(strings_->take(bytes, 1));
-  if (copy != nullptr) std::memcpy(copy, text, bytes);
+namespace {
+
+size_t copy_bytes(const char* text) { return text_length(text) + 1; }
+
+const char* put_copy(char** at, const char* text) {
+  char* copy = *at;
+  std::memcpy(copy, text == nullptr ? "" : text, copy_bytes(text));
+  *at += copy_bytes(text);
   return copy;
 }
 
-const char* TensorTable::keep_string(const char* text) {
+}  // namespace
+
+bool TensorTable::keep_strings(Span<const char* const> texts, const char** copies) {
+  size_t bytes = 0;
+  for (const char* text : texts) bytes += copy_bytes(text);
   lock();
-  const char* copy = copy_locked(text);
+  auto* at = static_cast<char*>(strings_->take_if_room(bytes, 1));
   unlock();
-  return copy;
+  if (at == nullptr) return false;
+  for (size_t i = 0; i < texts.size; ++i) copies[i] = put_copy(&at, texts[i]);
+  return true;
+}
+
+const char* TensorTable::keep_string(const char* text) {
+  const char* copy = nullptr;
+  return keep_strings({&text, 1}, &copy) ? copy : nullptr;
 }
 
 void* TensorTable::keep_room(size_t bytes) {
   lock();
-  void* room = strings_->take(bytes, 8);
+  void* room = strings_->take_if_room(bytes, 8);
   unlock();
   return room;
 }
 
-bool TensorTable::attach_locked(TensorEntry* entry, const char* key, const char* value) {
-  auto* attribute = strings_->take_array<TensorAttribute>(1);
-  if (attribute == nullptr) return false;
-  *attribute = {key, value, entry->attributes.load(std::memory_order_relaxed)};
+void TensorTable::attach_locked(TensorEntry* entry, TensorAttribute* attribute) {
+  attribute->next = entry->attributes.load(std::memory_order_relaxed);
   entry->attributes.store(attribute, std::memory_order_release);
-  return true;
 }
 
 Status TensorTable::add_attribute(const char* model, const char* name, const char* key, const char* value) {
+  const size_t bytes = copy_bytes(model) + copy_bytes(name) + copy_bytes(key) + copy_bytes(value);
+  auto* early = static_cast<EarlyAttribute*>(keep_room(sizeof(EarlyAttribute) + bytes));
+  if (early == nullptr) return DH_ERR_LIMIT;
+  auto* at = reinterpret_cast<char*>(early + 1);
+  early->model = put_copy(&at, model);
+  early->name = put_copy(&at, name);
+  early->attribute.key = put_copy(&at, key);
+  early->attribute.value = put_copy(&at, value);
   lock();
-  const char* kept_key = copy_locked(key);
-  const char* kept_value = copy_locked(value);
-  bool kept = kept_key != nullptr && kept_value != nullptr;
   TensorEntry* entry = find(model, name);
-  if (kept && entry != nullptr) {
-    kept = attach_locked(entry, kept_key, kept_value);
-  } else if (kept) {
-    auto* early = strings_->take_array<EarlyAttribute>(1);
-    const char* kept_model = copy_locked(model);
-    const char* kept_name = copy_locked(name);
-    kept = early != nullptr && kept_model != nullptr && kept_name != nullptr;
-    if (kept) {
-      *early = {kept_model, kept_name, kept_key, kept_value, early_};
-      early_ = early;
-    }
+  if (entry != nullptr) {
+    attach_locked(entry, &early->attribute);
+  } else {
+    early->next = early_;
+    early_ = early;
   }
   unlock();
-  return kept ? DH_OK : DH_ERR_LIMIT;
+  return DH_OK;
+}
+
+// Early attributes are newest first, an entry's, too.
+void TensorTable::attach_early_locked(TensorEntry* entry) {
+  EarlyAttribute* oldest_first = nullptr;
+  for (EarlyAttribute** link = &early_; *link != nullptr;) {
+    EarlyAttribute* early = *link;
+    if (std::strcmp(early->name, entry->name) != 0 || std::strcmp(early->model, entry->model) != 0) {
+      link = &early->next;
+      continue;
+    }
+    *link = early->next;
+    early->next = oldest_first;
+    oldest_first = early;
+  }
+  for (; oldest_first != nullptr; oldest_first = oldest_first->next) attach_locked(entry, &oldest_first->attribute);
 }
 
 TensorEntry* TensorTable::add_locked(const dh_tensor& tensor, const char* model, uint64_t hash, dh_loss_reason* loss) {
@@ -168,36 +220,36 @@ TensorEntry* TensorTable::add_locked(const dh_tensor& tensor, const char* model,
     *loss = DH_LOSS_TOO_MANY_TENSORS;
     return &nobody();
   }
-  TensorEntry& entry = entries_[id];
-  const char** origins = nullptr;
-  if (tensor.origin_count != 0) {
-    origins = strings_->take_array<const char*>(tensor.origin_count);
-    for (uint32_t i = 0; origins != nullptr && i < tensor.origin_count; ++i) {
-      origins[i] = copy_locked(tensor.origin_names[i]);
-      if (origins[i] == nullptr) origins = nullptr;
-    }
+  // All or nothing: a tensor that does not fit will be offered again and again.
+  uint64_t bytes = 0;
+  bool fits = checked_mul(tensor.origin_count, sizeof(const char*), &bytes);
+  for (const char* text : {model, tensor.name, tensor.op, tensor.raw_type}) bytes += copy_bytes(text);
+  for (uint32_t i = 0; fits && i < tensor.origin_count; ++i) {
+    bytes += copy_bytes(tensor.origin_names[i]);
+    fits = bytes <= strings_->left_bytes();
   }
-  entry.model = copy_locked(model);
-  entry.name = copy_locked(tensor.name);
-  entry.op = copy_locked(tensor.op);
-  entry.raw_type = copy_locked(tensor.raw_type);
-  const bool origins_kept = tensor.origin_count == 0 || origins != nullptr;
-  if (entry.model == nullptr || entry.name == nullptr || entry.op == nullptr || entry.raw_type == nullptr ||
-      !origins_kept) {
+  void* room = fits && bytes <= strings_->left_bytes()
+                   ? strings_->take_if_room(static_cast<size_t>(bytes), alignof(const char*))
+                   : nullptr;
+  if (room == nullptr) {
     *loss = DH_LOSS_NO_DESCRIPTOR_ROOM;
     return &nobody();
   }
+  TensorEntry& entry = entries_[id];
+  auto** origins = static_cast<const char**>(room);
+  auto* text_at = reinterpret_cast<char*>(origins + tensor.origin_count);
+  entry.model = put_copy(&text_at, model);
+  entry.name = put_copy(&text_at, tensor.name);
+  entry.op = put_copy(&text_at, tensor.op);
+  entry.raw_type = put_copy(&text_at, tensor.raw_type);
+  for (uint32_t i = 0; i < tensor.origin_count; ++i) origins[i] = put_copy(&text_at, tensor.origin_names[i]);
   entry.origin_names = origins;
   entry.origin_count = tensor.origin_count;
   entry.node_index = tensor.node_index;
   entry.output_slot = tensor.output_slot;
   entry.role = tensor.role;
   entry.name_hash = hash;
-  for (const EarlyAttribute* early = early_; early != nullptr; early = early->next) {
-    if (std::strcmp(early->name, entry.name) == 0 && std::strcmp(early->model, entry.model) == 0) {
-      attach_locked(&entry, early->key, early->value);
-    }
-  }
+  attach_early_locked(&entry);
   uint32_t at = static_cast<uint32_t>(hash ^ (hash >> 32));
   while (buckets_[at & bucket_mask_].load(std::memory_order_relaxed) != 0) ++at;
   buckets_[at & bucket_mask_].store(id + 1, std::memory_order_release);

@@ -15,17 +15,32 @@
 
 namespace dumphook {
 
-// Losses of one tensor for one reason. Hooks widen the range before they raise the count, the worker reads the count before
-// it takes the range: a loss is never outside what was reported for it.
+// Losses of one tensor for one reason. A hook says that it begins, widens the range, and raises the count. The worker reads
+// the count, takes the range, and reads how many have begun: when these are more than the count, somebody was in between,
+// whose frame may be in the range that was taken while its count is not. The next report then covers all that was told
+// before, too, so that a loss is never outside what is reported for it.
 struct LossCell {
+  std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> count{0};
   std::atomic<uint64_t> first_frame{~uint64_t{0}};
   std::atomic<uint64_t> last_frame{0};
-  uint64_t reported = 0;  // worker only, as are the two below: the last range that was reported
-  uint64_t reported_first = 0;
-  uint64_t reported_last = 0;
+  // The worker's: what was reported so far, and whether the next report covers it, too.
+  uint64_t told = 0;
+  uint64_t told_first = ~uint64_t{0};
+  uint64_t told_last = 0;
+  bool carry = false;
+
+  struct Range {
+    uint64_t count;
+    uint64_t first_frame;
+    uint64_t last_frame;
+  };
 
   void add(uint64_t frame);
+  // What was lost since the last call; count 0 = nothing. Worker only.
+  Range take();
+  // All that was reported will be reported again. Worker only.
+  void retell();
 };
 
 // key=value of a tensor; a list that only grows at its front, so that it can be walked without the lock.
@@ -58,7 +73,7 @@ struct TensorEntry {
   std::atomic<uint64_t> too_big_bytes{0};
   std::atomic<TensorAttribute*> attributes{nullptr};
   LossCell lost[DH_LOSS_REASON_COUNT];
-  // Per frame slot: frame number (low 20 bits) << 12 | captures of this name in that frame so far.
+  // Per frame slot: which use of the slot (low 20 bits) << 12 | captures of this name in that frame so far.
   std::atomic<uint32_t> occurrences[kFrameSlots];
 
   // Written by the worker.
@@ -67,7 +82,8 @@ struct TensorEntry {
   bool described = false;
 
   uint64_t lost_total() const;
-  uint32_t next_occurrence(uint32_t frame_slot, uint64_t frame);
+  // 0, 1, ... `use` tells the frames of one slot apart; not 0.
+  uint32_t next_occurrence(uint32_t frame_slot, uint32_t use);
 };
 
 class TensorTable {
@@ -93,8 +109,10 @@ class TensorTable {
   void select(const Selection& selection);
   const Selection& selection() const { return selection_; }
 
-  // Copies into the string arena; NULL when it is full. Takes the lock.
+  // Copies into the string arena. Without room for all: NULL or false, and nothing is used up. NULL is copied as "".
+  // Takes the lock.
   const char* keep_string(const char* text);
+  bool keep_strings(Span<const char* const> texts, const char** copies);
   // Room in the string arena, 8-byte aligned; NULL when it is full. Takes the lock.
   void* keep_room(size_t bytes);
   // Sets an attribute of a tensor, which need not be known yet. Takes the lock.
@@ -105,8 +123,8 @@ class TensorTable {
  private:
   TensorEntry* lookup(uint64_t hash, const char* model, const char* name) const;
   TensorEntry* add_locked(const dh_tensor& tensor, const char* model, uint64_t hash, dh_loss_reason* loss);
-  const char* copy_locked(const char* text);
-  bool attach_locked(TensorEntry* entry, const char* key, const char* value);
+  static void attach_locked(TensorEntry* entry, TensorAttribute* attribute);
+  void attach_early_locked(TensorEntry* entry);
 
   TensorEntry* entries_ = nullptr;
   std::atomic<uint32_t>* buckets_ = nullptr;  // tensor id + 1; 0 = empty
@@ -118,8 +136,7 @@ class TensorTable {
   struct EarlyAttribute {  // of a tensor that has not been captured yet
     const char* model;
     const char* name;
-    const char* key;
-    const char* value;
+    TensorAttribute attribute;
     EarlyAttribute* next;
   };
   EarlyAttribute* early_ = nullptr;

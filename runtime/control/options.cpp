@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "base/dtype.h"
 
@@ -24,6 +25,9 @@ struct Key {
   uint32_t flag;   // of Kind::flag
   bool live;       // dh_configure may change it
 };
+
+// The largest descriptor (names, and 8192 scales and zero points) is a record of up to half the spool.
+constexpr uint64_t kLeastSpoolBytes = 256 << 10;
 
 #define FIELD(name) offsetof(dh_options, name)
 constexpr Key kKeys[] = {
@@ -116,7 +120,8 @@ bool parse_number(const char* text, bool suffixes, uint64_t* value) {
   if (*text < '0' || *text > '9') return false;
   errno = 0;
   char* end = nullptr;
-  *value = std::strtoull(text, &end, 0);
+  const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  *value = std::strtoull(text, &end, hexadecimal ? 16 : 10);
   if (errno != 0 || end == text) return false;
   if (suffixes && *end != '\0') {
     const char* const kSuffixes = "KMG";
@@ -251,6 +256,17 @@ Status parse_error(const Key& key, const char* value, ErrorText* error) {
   return error->fail(DH_ERR_OPTION, "%s = \"%.80s\": expected %s", key.name, value, expectation(key.kind));
 }
 
+// Patterns are matched in a buffer of this size.
+Status check_items(const char* list, const char* key, ErrorText* error) {
+  char item[DH_MAX_NAME_BYTES + 8];
+  while (next_list_item(&list, item, sizeof item)) {
+    if (std::strlen(item) + 1 == sizeof item) {
+      return error->fail(DH_ERR_LIMIT, "%s: \"%.60s...\" is longer than %zu bytes", key, item, sizeof item - 2);
+    }
+  }
+  return DH_OK;
+}
+
 template <size_t N>
 Status copy_list(const char* from, char (&to)[N], const char* key, ErrorText* error) {
   const size_t length = text_length(from);
@@ -359,6 +375,7 @@ Status Options::read_file(const char* path, ErrorText* error) {
     return error->fail(DH_ERR_LIMIT, "config file %.200s: longer than %zu bytes", path, sizeof text - 1);
   }
   text[used] = '\0';
+  if (std::strlen(text) != used) return error->fail(DH_ERR_OPTION, "config file %.200s: has a NUL byte", path);
   return set_lines(text, path, error);
 }
 
@@ -439,9 +456,12 @@ Status Options::finish(ErrorText* error) {
                        "raw_pool_bytes is %llu: at least twice part_bytes (%u), at most 16 million blocks",
                        static_cast<unsigned long long>(o.raw_pool_bytes), o.part_bytes);
   }
-  if (o.spool_bytes / 4 < o.part_bytes || o.spool_bytes > (uint64_t{1} << 40)) {
-    return error->fail(DH_ERR_OPTION, "spool_bytes is %llu: at least four times part_bytes (%u)",
+  if (o.spool_bytes / 4 < o.part_bytes || o.spool_bytes < kLeastSpoolBytes) {
+    return error->fail(DH_ERR_OPTION, "spool_bytes is %llu: at least 256 KiB, and four times part_bytes (%u)",
                        static_cast<unsigned long long>(o.spool_bytes), o.part_bytes);
+  }
+  for (const uint64_t bytes : {o.raw_pool_bytes, o.spool_bytes, o.descriptor_bytes, o.index_bytes}) {
+    if (bytes > SIZE_MAX / 16) return error->fail(DH_ERR_MEMORY, "the budget does not fit the address space");
   }
   if (o.descriptor_bytes < 65536 || o.index_bytes < 65536) {
     return error->fail(DH_ERR_OPTION, "descriptor_bytes and index_bytes must be at least 64 KiB");
@@ -463,6 +483,8 @@ Status make_selection(const dh_options& o, Selection* selection, ErrorText* erro
   Status status = copy_list(o.include, selection->include, "include", error);
   if (status == DH_OK) status = copy_list(o.exclude, selection->exclude, "exclude", error);
   if (status == DH_OK) status = copy_list(o.levels, selection->levels, "levels", error);
+  if (status == DH_OK) status = check_items(selection->include, "include", error);
+  if (status == DH_OK) status = check_items(selection->exclude, "exclude", error);
   if (status == DH_OK) status = check_levels(selection->levels, error);
   if (status != DH_OK) return status;
   selection->role_mask = o.role_mask;

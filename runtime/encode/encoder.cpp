@@ -225,8 +225,8 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
                                       &written);
   if (!emitted) return Step::blocked;
   if (options_.digest && single_record) digest_.update(raw.data, raw.size);
-  encoded_bytes_ += written;
-  raw_bytes_ += bytes;
+  encoded_bytes_.fetch_add(written, std::memory_order_relaxed);
+  raw_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   offset_ += bytes;
   if (offset_ < record.stored_bytes) block_ = block_at(block_, options_.part_bytes);
   return Step::progressed;
@@ -238,6 +238,11 @@ Step Encoder::step() {
   const Record& record = pool_->record(first_block);
   TensorEntry& entry = tensors_->entry(record.tensor_id);
   if (!started_) {
+    const Broken* broken = record.first ? nullptr : find_broken(record.capture_id);
+    if (broken != nullptr) {
+      finish_record(record, first_block, true, broken->reason);
+      return Step::progressed;
+    }
     started_ = true;
     described_ = false;
     offset_ = 0;
@@ -246,8 +251,7 @@ Step Encoder::step() {
   // The record that closes a tensor in pieces has no bytes; an empty tensor still is one part.
   const bool empty_close = record.last && !record.first && record.stored_bytes == 0;
   if (!empty_close) {
-    FrameSlot& slot = frames_->slot(record.frame_slot);
-    if (slot.number == record.frame && !begin_frame(slot)) return Step::blocked;
+    if (!begin_frame(frames_->slot(record.frame_slot))) return Step::blocked;
     Step outcome = Step::progressed;
     if (!described_) {
       if (!declare(entry, &outcome) || !describe(entry, record, first_block, &outcome)) {
@@ -270,25 +274,24 @@ bool Encoder::discard(dh_loss_reason reason) {
   return true;
 }
 
-// A truncated tensor was counted where it was given up.
+Encoder::Broken* Encoder::find_broken(uint64_t capture_id) {
+  for (Broken& broken : broken_) {
+    if (broken.set && broken.capture_id == capture_id) return &broken;
+  }
+  return nullptr;
+}
+
+// A tensor in pieces is lost when one of them is, and counted with its closing record, which has nothing to lose itself; a
+// truncated one was counted where it was given up.
 void Encoder::finish_record(const Record& record, uint32_t first_block, bool lost, dh_loss_reason reason) {
-  if (record.last && !record.truncated) {
-    FrameSlot& slot = frames_->slot(record.frame_slot);
-    if (slot.number == record.frame) ++slot.encoded;
-    for (Broken& broken : broken_) {
-      if (!broken.set || broken.capture_id != record.capture_id) continue;
-      broken.set = false;
-      lost = true;
-      reason = broken.reason;
-    }
-    if (lost) tensors_->entry(record.tensor_id).lost[reason].add(record.frame);
-  } else if (lost && !record.last) {
-    // A piece is gone: the tensor is lost, and counted when its closing record comes by.
-    bool known = false;
-    for (const Broken& broken : broken_) known |= broken.set && broken.capture_id == record.capture_id;
-    if (!known) broken_[next_broken_++ % kMaxBroken] = {record.capture_id, reason, true};
-  } else if (record.last) {
-    for (Broken& broken : broken_) broken.set &= broken.capture_id != record.capture_id;
+  Broken* broken = record.first ? nullptr : find_broken(record.capture_id);
+  if (record.last) {
+    ++frames_->slot(record.frame_slot).encoded;
+    if (!record.first) lost = broken != nullptr && !record.truncated;
+    if (lost) tensors_->entry(record.tensor_id).lost[broken == nullptr ? reason : broken->reason].add(record.frame);
+    if (broken != nullptr) broken->set = false;
+  } else if (lost && broken == nullptr) {
+    broken_[next_broken_++ % kMaxBroken] = {record.capture_id, reason, true};
   }
   pool_->release(first_block);
   started_ = false;

@@ -3,6 +3,7 @@
 // each part straight into the spool. Used by the worker only.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "capture/frame_table.h"
@@ -34,8 +35,9 @@ class Encoder {
   // FrameBegin, once per frame. False when blocked.
   bool begin_frame(FrameSlot& slot);
 
-  uint64_t raw_bytes() const { return raw_bytes_; }
-  uint64_t encoded_bytes() const { return encoded_bytes_; }
+  // Any thread.
+  uint64_t raw_bytes() const { return raw_bytes_.load(std::memory_order_relaxed); }
+  uint64_t encoded_bytes() const { return encoded_bytes_.load(std::memory_order_relaxed); }
   bool idle() const;
 
  private:
@@ -63,17 +65,18 @@ class Encoder {
   bool started_ = false;
   bool described_ = false;
   Xxh64 digest_;
-  // Tensors in pieces (policy block) that lost one.
+  // Tensors in pieces (policy block) that lost one: their other pieces are of no use.
   struct Broken {
     uint64_t capture_id = 0;
     dh_loss_reason reason = DH_LOSS_REASON_COUNT;
     bool set = false;
   };
+  Broken* find_broken(uint64_t capture_id);
   static constexpr uint32_t kMaxBroken = 64;
   Broken broken_[kMaxBroken];
   uint32_t next_broken_ = 0;
-  uint64_t raw_bytes_ = 0;
-  uint64_t encoded_bytes_ = 0;
+  std::atomic<uint64_t> raw_bytes_{0};
+  std::atomic<uint64_t> encoded_bytes_{0};
 };
 
 }  // namespace dumphook

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "encode/reporter.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "wire/messages.h"
@@ -109,6 +110,17 @@ void Reporter::discard_frames() {
   }
 }
 
+void Reporter::start_over() {
+  const uint32_t tensors = tensors_->count();
+  for (uint32_t i = 0; i <= tensors; ++i) {
+    TensorEntry& entry = i == tensors ? tensors_->nobody() : tensors_->entry(i);
+    for (LossCell& cell : entry.lost) cell.retell();
+  }
+  reported_seen_ = ~uint64_t{0};
+  clock_said_ = false;
+  next_report_ns_ = 0;
+}
+
 Step Reporter::say_notice() {
   if (pending_ == nullptr) {
     Notice* taken = notices_.exchange(nullptr, std::memory_order_acquire);
@@ -121,11 +133,6 @@ Step Reporter::say_notice() {
   }
   if (pending_ == nullptr) return Step::idle;
   Notice& notice = *pending_;
-  if (notice.kind == Notice::Kind::attribute) {
-    state_->add_attribute(notice.key, notice.value);
-    pending_ = notice.next;
-    return Step::progressed;
-  }
   bool emitted = false;
   if (notice.kind == Notice::Kind::graph) {
     const Bytes message(notice.message, notice.message_bytes);
@@ -135,9 +142,15 @@ Step Reporter::say_notice() {
       return message.size;
     });
   } else {
+    // The Metadata of later streams has the attribute; for this one, which may have begun, it is a change like others.
+    char attribute[StreamState::kMaxAttributeKeyBytes + StreamState::kMaxAttributeValueBytes + 16];
+    if (notice.kind == Notice::Kind::attribute) {
+      state_->add_attribute(notice.key, notice.value);
+      std::snprintf(attribute, sizeof attribute, "attr.%s = %s", notice.key, notice.value);
+    }
     ConfigChangeView view;
     view.first_frame = notice.frame;
-    view.text = notice.value;
+    view.text = notice.kind == Notice::Kind::attribute ? attribute : notice.value;
     view.origin = "app";
     emitted = emitter_->emit(kConfigChangeChannel, text_length(view.text) + 256, [&view](Bytes out, uint64_t seq) {
       return write_config_change(out, seq, view);
@@ -150,38 +163,25 @@ Step Reporter::say_notice() {
 
 Step Reporter::say_losses() {
   LossRangeView ranges[kBatch];
-  LossCell* cells[kBatch];
   uint32_t count = 0;
+  if (spool_->reserve(kMessageHeaderBytes + kBatchBytes).data == nullptr) return Step::blocked;
   const uint32_t tensors = tensors_->count();
   for (uint32_t i = 0; i <= tensors && count < kBatch; ++i) {
     TensorEntry& entry = i == tensors ? tensors_->nobody() : tensors_->entry(i);
     for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT && count < kBatch; ++reason) {
-      LossCell& cell = entry.lost[reason];
-      const uint64_t lost = cell.count.load(std::memory_order_acquire);
-      if (lost == cell.reported) continue;
-      LossRangeView& range = ranges[count];
+      const LossCell::Range lost = entry.lost[reason].take();
+      if (lost.count == 0) continue;
+      LossRangeView& range = ranges[count++];
       range.tensor_id = entry.tensor_id;
       range.reason = static_cast<uint8_t>(reason);
-      range.count = lost - cell.reported;
+      range.first_frame = lost.first_frame;
+      range.last_frame = lost.last_frame;
+      range.count = lost.count;
       range.pool_bytes_needed =
           reason == DH_LOSS_TOO_BIG ? entry.too_big_bytes.load(std::memory_order_relaxed) : 0;
-      cells[count++] = &cell;
     }
   }
   if (count == 0) return Step::idle;
-  if (spool_->reserve(kMessageHeaderBytes + kBatchBytes).data == nullptr) return Step::blocked;
-  for (uint32_t i = 0; i < count; ++i) {
-    LossCell& cell = *cells[i];
-    const uint64_t first = cell.first_frame.exchange(~uint64_t{0}, std::memory_order_relaxed);
-    const uint64_t last = cell.last_frame.exchange(0, std::memory_order_relaxed);
-    // A hook that had widened the range before the last report, but raised the count after it, left no range of its own.
-    const bool has_range = first <= last;
-    cell.reported_first = has_range ? first : cell.reported_first;
-    cell.reported_last = has_range ? last : cell.reported_last;
-    cell.reported += ranges[i].count;
-    ranges[i].first_frame = cell.reported_first;
-    ranges[i].last_frame = cell.reported_last;
-  }
   const Span<const LossRangeView> said(ranges, count);
   emitter_->emit(kLossChannel, kBatchBytes, [said](Bytes out, uint64_t seq) { return write_loss(out, seq, said); });
   return Step::progressed;
@@ -221,7 +221,7 @@ Step Reporter::say_counters(bool closing) {
     ++count;
   }
   view.tensors = {tensors, count};
-  view.closing = closing;
+  view.closing = closing && next >= tensors_->count();
   if (!emitter_->emit(kCountersChannel, kBatchBytes,
                       [&view](Bytes out, uint64_t seq) { return write_counters(out, seq, view); })) {
     return Step::blocked;

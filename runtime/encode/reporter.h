@@ -28,7 +28,7 @@ struct Notice {
   Kind kind = Kind::graph;
   const char* key = nullptr;    // attribute
   const char* value = nullptr;  // attribute, config_change
-  uint64_t frame = 0;           // config_change: the first one it holds for
+  uint64_t frame = 0;           // config_change, attribute: the first one it holds for
   uint8_t* message = nullptr;   // graph: an encoded ModelGraph, its stream_seq still to be set
   size_t message_bytes = 0;
 };
@@ -46,6 +46,8 @@ class Reporter {
   Step step(uint64_t now_ns);
   // Nobody will read them: retires frames that are over without saying so.
   void discard_frames();
+  // What was said so far never left the spool: losses, counters and clock are said once more.
+  void start_over();
   // A line for the stream's log; left out when the spool is full.
   void log(dh_log_level level, const char* text);
 
@@ -58,7 +60,7 @@ class Reporter {
  private:
   Step end_frame(uint32_t slot);
   Step say_notice();
-  // Losses not yet reported, from the tensor where the last call stopped. idle: none.
+  // Losses not yet reported. idle: none.
   Step say_losses();
   Step say_counters(bool closing);
   Step say_clock(uint64_t now_ns);

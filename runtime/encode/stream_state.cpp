@@ -76,7 +76,7 @@ bool StreamState::keep(Kept* kept, ConstBytes bytes) {
   if (bytes.size > kept->room) {
     // Room to grow a little: a descriptor changes with its shape.
     const size_t room = align_up(bytes.size + bytes.size / 8, size_t{8});
-    auto* data = static_cast<uint8_t*>(strings_->take(room, 8));
+    auto* data = static_cast<uint8_t*>(strings_->take_if_room(room, 8));
     if (data == nullptr) return false;
     kept->data = data;
     kept->room = static_cast<uint32_t>(room);
@@ -91,7 +91,7 @@ bool StreamState::has_channel(uint32_t tensor_id) const { return channels_[tenso
 bool StreamState::add_channel(uint32_t tensor_id, const char* model, const char* name) {
   char topic[kMaxTopicBytes];
   const size_t length = escape_topic(Span<char>(topic), model, name);
-  auto* copy = static_cast<char*>(length == 0 ? nullptr : strings_->take(length + 1, 1));
+  auto* copy = static_cast<char*>(length == 0 ? nullptr : strings_->take_if_room(length + 1, 1));
   if (copy == nullptr) return false;
   std::memcpy(copy, topic, length + 1);
   channels_[tensor_id].topic = copy;
@@ -110,8 +110,11 @@ bool StreamState::add_graph(ConstBytes message) {
 }
 
 bool StreamState::add_attribute(const char* key, const char* value) {
-  if (attribute_count_ == kMaxAttributes) return false;
-  attributes_[attribute_count_++] = {key, value};
+  uint32_t at = 0;
+  while (at < attribute_count_ && std::strcmp(attributes_[at].key, key) != 0) ++at;
+  if (at == kMaxAttributes) return false;
+  attributes_[at] = {key, value};
+  if (at == attribute_count_) ++attribute_count_;
   return true;
 }
 
@@ -136,35 +139,44 @@ StreamItem StreamState::repeat(ConstBytes message, uint16_t channel_id, uint64_t
   return item;
 }
 
+// Texts that do not fit the record are left out, the app's attributes first: a stream without this record is worth little.
 size_t StreamState::write_metadata(Bytes out, uint32_t stream, uint64_t first_stream_seq) const {
   constexpr uint32_t kFixed = 13;
+  constexpr size_t kPairBytes = 8;  // two lengths
   KeyValue entries[kFixed + kMaxAttributes];
-  char keys[kMaxAttributes][48];
+  char keys[kMaxAttributes][kMaxAttributeKeyBytes + sizeof "attr."];
   char numbers[6][24];
+  uint32_t count = 0;
+  size_t room = out.size - 64;
+  const auto add = [&](const char* key, const char* value) {
+    const size_t bytes = kPairBytes + text_length(key) + text_length(value);
+    if (bytes > room) return;
+    room -= bytes;
+    entries[count++] = {key, value};
+  };
   const auto number = [&numbers](uint32_t slot, uint64_t value) {
     std::snprintf(numbers[slot], sizeof numbers[slot], "%llu", static_cast<unsigned long long>(value));
     return numbers[slot];
   };
-  uint32_t count = 0;
-  entries[count++] = {"session", info_.uuid};
-  entries[count++] = {"stream", number(0, stream)};
-  entries[count++] = {"format_current", number(1, kFormatCurrent)};
-  entries[count++] = {"format_oldest", number(2, kFormatOldest)};
-  entries[count++] = {"format_minor", number(3, kFormatMinor)};
-  entries[count++] = {"first_stream_seq", number(4, first_stream_seq)};
-  entries[count++] = {"next_stream_seq", number(5, next_stream_seq_)};
-  entries[count++] = {"clock", "realtime+monotonic"};
+  add("session", info_.uuid);
+  add("stream", number(0, stream));
+  add("format_current", number(1, kFormatCurrent));
+  add("format_oldest", number(2, kFormatOldest));
+  add("format_minor", number(3, kFormatMinor));
+  add("first_stream_seq", number(4, first_stream_seq));
+  add("next_stream_seq", number(5, next_stream_seq_));
+  add("clock", "realtime+monotonic");
   const KeyValue optional[] = {{"board", info_.board},
                                {"soc", info_.soc},
                                {"sdk", info_.sdk},
                                {"build", info_.build},
                                {"model_hash", info_.model_hash}};
   for (const KeyValue& entry : optional) {
-    if (entry.value != nullptr && entry.value[0] != '\0') entries[count++] = entry;
+    if (text_length(entry.value) != 0) add(entry.key, entry.value);
   }
-  for (uint32_t i = 0; i < attribute_count_ && count < kFixed + kMaxAttributes; ++i) {
+  for (uint32_t i = 0; i < attribute_count_; ++i) {
     std::snprintf(keys[i], sizeof keys[i], "attr.%s", attributes_[i].key);
-    entries[count++] = {keys[i], attributes_[i].value};
+    add(keys[i], attributes_[i].value);
   }
   return write_metadata_record(out, kMetadataName, {entries, count});
 }

@@ -30,6 +30,10 @@ struct StreamItem {
 
 class StreamState {
  public:
+  static constexpr uint32_t kMaxGraphMessages = 256;
+  static constexpr size_t kMaxAttributeKeyBytes = 63;
+  static constexpr size_t kMaxAttributeValueBytes = 4096;
+
   // Topics, descriptors and graphs go to `strings`, which the worker alone may use from now on.
   bool open(Arena& tables, uint32_t max_tensors, Arena* strings);
   void set_info(const SessionInfo& info) { info_ = info; }
@@ -40,9 +44,10 @@ class StreamState {
   bool has_channel(uint32_t tensor_id) const;
   // Keep an encoded message to repeat in every later stream. False when it does not fit.
   bool keep_descriptor(uint32_t tensor_id, ConstBytes message);
-  // The message stays valid as long as the session.
+  // The message stays valid as long as the session. False when there are kMaxGraphMessages already.
   bool add_graph(ConstBytes message);
-  // Both texts stay valid as long as the session.
+  // A later value of a key replaces the earlier one. Both texts stay valid as long as the session. False when there are
+  // too many.
   bool add_attribute(const char* key, const char* value);
   uint32_t channel_count() const { return channel_count_; }
   // The Channel record of a declared tensor; 0 when `out` is too small.
@@ -69,7 +74,6 @@ class StreamState {
     const char* value;
   };
   static constexpr uint32_t kMaxAttributes = 64;
-  static constexpr uint32_t kMaxGraphMessages = 64;
   static constexpr size_t kScratchBytes = 16384;
 
   bool keep(Kept* kept, ConstBytes bytes);

@@ -51,8 +51,8 @@ void Xxh64::update(const void* data, size_t bytes) {
 uint64_t Xxh64::digest() const {
   uint64_t hash;
   if (total_bytes_ >= kStripeBytes) {
-    hash = rotate_left(lanes_[0], 1) + rotate_left(lanes_[1], 7) + rotate_left(lanes_[2], 12) +
-           rotate_left(lanes_[3], 18);
+    hash =
+        rotate_left(lanes_[0], 1) + rotate_left(lanes_[1], 7) + rotate_left(lanes_[2], 12) + rotate_left(lanes_[3], 18);
     for (uint64_t lane : lanes_) hash = merge_lane(hash, lane);
   } else {
     hash = seed_ + kPrime5;

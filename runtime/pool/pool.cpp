@@ -6,7 +6,7 @@ namespace dumphook {
 bool Pool::open(Arena& arena, uint64_t pool_bytes, uint32_t block_bytes) {
   block_bytes_ = block_bytes;
   block_count_ = static_cast<uint32_t>(pool_bytes / block_bytes);
-  uint32_t cells = 1;
+  uint32_t cells = 2;
   while (cells < block_count_) cells *= 2;
   memory_ = static_cast<uint8_t*>(arena.take(static_cast<size_t>(block_count_) * block_bytes, 64));
   records_ = arena.take_array<Record>(block_count_);
@@ -34,7 +34,9 @@ uint64_t Pool::used_bytes() const {
 
 void Pool::note_peak() {
   const uint64_t used = used_bytes();
-  if (used > peak_.load(std::memory_order_relaxed)) peak_.store(used, std::memory_order_relaxed);
+  uint64_t peak = peak_.load(std::memory_order_relaxed);
+  while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace dumphook

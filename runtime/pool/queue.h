@@ -16,7 +16,7 @@ class Queue {
     uint32_t value;
   };
 
-  // `cells` has room for `count` (a power of two) cells and must stay valid.
+  // `cells` has room for `count` (a power of two, at least 2) cells and must stay valid.
   void open(Cell* cells, uint32_t count) {
     cells_ = cells;
     mask_ = count - 1;

@@ -78,6 +78,9 @@ DH_API dh_status dh_open_from_env(const dh_options* from, dh_session** session) 
   Options options;
   ErrorText error;
   dh_status status = options.assign(from == nullptr ? defaults : *from, &error);
+  if (status == DH_OK && options.get().config_file != nullptr) {
+    status = options.read_file(options.get().config_file, &error);
+  }
   if (status == DH_OK) status = options.read_environment(environ, &error);
   if (status != DH_OK) {
     tell(options.get(), error);

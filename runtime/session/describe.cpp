@@ -25,41 +25,77 @@ size_t flat_bytes(const dh_node& node) {
 
 }  // namespace
 
+Notice* Session::make_notice(Notice::Kind kind, const char* key, const char* value) {
+  const size_t key_bytes = text_length(key) + 1;
+  const size_t value_bytes = text_length(value) + 1;
+  void* room = tensors_.keep_room(sizeof(Notice) + key_bytes + value_bytes);
+  if (room == nullptr) return nullptr;
+  auto* notice = ::new (room) Notice;
+  auto* text = reinterpret_cast<char*>(notice + 1);
+  notice->kind = kind;
+  notice->key = static_cast<const char*>(std::memcpy(text, key == nullptr ? "" : key, key_bytes));
+  notice->value = static_cast<const char*>(std::memcpy(text + key_bytes, value == nullptr ? "" : value, value_bytes));
+  return notice;
+}
+
 // Encoded at once, into memory that stays; the worker numbers it and sends it, and repeats it in later streams.
 Status Session::add_graph_message(const GraphView& view, size_t max_bytes) {
   const size_t room = align_up(max_bytes, size_t{8});
-  auto* memory = static_cast<uint8_t*>(tensors_.keep_room(room));
-  auto* notice = static_cast<Notice*>(tensors_.keep_room(sizeof(Notice)));
-  if (memory == nullptr || notice == nullptr) {
-    log(DH_LOG_ERROR, "the model graph does not fit: raise descriptor_bytes");
+  if (kMessageHeaderBytes + room > Spool::max_record_bytes(static_cast<size_t>(options_.spool_bytes))) {
+    log(DH_LOG_ERROR, "the model graph's names do not fit a message: raise spool_bytes");
     return DH_ERR_LIMIT;
   }
-  constexpr uint64_t kNotYetNumbered = 1;
-  const size_t bytes = write_graph({memory, room}, kNotYetNumbered, view);
-  if (bytes == 0) return DH_ERR_LIMIT;
-  ::new (static_cast<void*>(notice)) Notice;
+  tensors_.lock();
+  const bool too_many = graph_messages_ == StreamState::kMaxGraphMessages;
+  graph_messages_ += too_many ? 0 : 1;
+  tensors_.unlock();
+  void* memory = too_many ? nullptr : tensors_.keep_room(sizeof(Notice) + room);
+  if (memory == nullptr) {
+    log(DH_LOG_ERROR, too_many ? "too many model graphs, or too many nodes" :
+                                 "the model graph does not fit: raise descriptor_bytes");
+    return DH_ERR_LIMIT;
+  }
+  auto* notice = ::new (memory) Notice;
   notice->kind = Notice::Kind::graph;
-  notice->message = memory;
-  notice->message_bytes = bytes;
+  notice->message = reinterpret_cast<uint8_t*>(notice + 1);
+  constexpr uint64_t kNotYetNumbered = 1;
+  notice->message_bytes = write_graph({notice->message, room}, kNotYetNumbered, view);
+  if (notice->message_bytes == 0) return DH_ERR_LIMIT;
   reporter_.add_notice(notice);
   parking_.wake();
   return DH_OK;
 }
 
+// An attribute of a model that has been declared already: a graph message of no nodes.
+Status Session::add_late_model_attribute(const DeclaredModel& model, const AttributeView& attribute) {
+  GraphView graph;
+  graph.model = model.name;
+  graph.node_total = graph.first_node = model.node_count;
+  graph.attributes = {&attribute, 1};
+  return add_graph_message(graph, 256 + flat_bytes(model.name) + 32 + flat_bytes(attribute.key) + flat_bytes(attribute.value));
+}
+
 Status Session::declare_model(const dh_model& model) {
   if (model.struct_size < sizeof(dh_model) || model.node_bytes < sizeof(dh_node)) return DH_ERR_ARGUMENT;
   if (model.name == nullptr || (model.node_count != 0 && model.nodes == nullptr)) return DH_ERR_ARGUMENT;
+  if (model.node_bytes % alignof(dh_node) != 0) return DH_ERR_ARGUMENT;
   if (text_length(model.name) > DH_MAX_NAME_BYTES) return DH_ERR_LIMIT;
   AttributeView attributes[kMaxModelAttributes];
   uint32_t attribute_count = 0;
   size_t attribute_bytes = 0;
   tensors_.lock();
   for (const ModelAttribute* at = model_attributes_; at != nullptr && attribute_count < kMaxModelAttributes; at = at->next) {
-    if (std::strcmp(at->model, model.name) != 0) continue;
+    bool newer = std::strcmp(at->model, model.name) != 0;  // the list is newest first, and the newest value of a key holds
+    for (uint32_t i = 0; i < attribute_count; ++i) newer |= std::strcmp(attributes[i].key, at->key) == 0;
+    if (newer) continue;
     attributes[attribute_count++] = {at->key, at->value};
     attribute_bytes += 32 + flat_bytes(at->key) + flat_bytes(at->value);
   }
   tensors_.unlock();
+
+  auto* declared = static_cast<DeclaredModel*>(tensors_.keep_room(sizeof(DeclaredModel)));
+  const char* kept_name = tensors_.keep_string(model.name);
+  if (declared == nullptr || kept_name == nullptr) return DH_ERR_LIMIT;
 
   const auto* first = reinterpret_cast<const uint8_t*>(model.nodes);
   uint32_t done = 0;
@@ -95,6 +131,10 @@ Status Session::declare_model(const dh_model& model) {
     if (status != DH_OK) return status;
     done += count;
   } while (done < model.node_count);
+  tensors_.lock();
+  *declared = {kept_name, model.node_count, declared_models_};
+  declared_models_ = declared;
+  tensors_.unlock();
   return DH_OK;
 }
 
@@ -102,34 +142,31 @@ Status Session::set_attribute(const dh_attr_target& target, const char* key, con
   if (target.struct_size < sizeof(dh_attr_target) || key == nullptr || key[0] == '\0' || value == nullptr) {
     return DH_ERR_ARGUMENT;
   }
+  if (std::strlen(key) > StreamState::kMaxAttributeKeyBytes || std::strlen(value) > StreamState::kMaxAttributeValueBytes) {
+    return DH_ERR_LIMIT;
+  }
   const char* model = target.model != nullptr && target.model[0] != '\0' ? target.model : "model";
   switch (target.scope) {
     case DH_ATTR_SESSION: {
-      auto* notice = static_cast<Notice*>(tensors_.keep_room(sizeof(Notice)));
-      const char* kept_key = tensors_.keep_string(key);
-      const char* kept_value = tensors_.keep_string(value);
-      if (notice == nullptr || kept_key == nullptr || kept_value == nullptr) return DH_ERR_LIMIT;
-      ::new (static_cast<void*>(notice)) Notice;
-      notice->kind = Notice::Kind::attribute;
-      notice->key = kept_key;
-      notice->value = kept_value;
+      Notice* notice = make_notice(Notice::Kind::attribute, key, value);
+      if (notice == nullptr) return DH_ERR_LIMIT;
+      notice->frame = next_frame_.load(std::memory_order_relaxed);
       reporter_.add_notice(notice);
       parking_.wake();
       return DH_OK;
     }
     case DH_ATTR_MODEL: {
-      const char* kept_model = tensors_.keep_string(model);
-      const char* kept_key = tensors_.keep_string(key);
-      const char* kept_value = tensors_.keep_string(value);
+      const char* const texts[] = {model, key, value};
+      const char* kept[3];
       auto* attribute = static_cast<ModelAttribute*>(tensors_.keep_room(sizeof(ModelAttribute)));
-      if (kept_model == nullptr || kept_key == nullptr || kept_value == nullptr || attribute == nullptr) {
-        return DH_ERR_LIMIT;
-      }
+      if (attribute == nullptr || !tensors_.keep_strings(texts, kept)) return DH_ERR_LIMIT;
       tensors_.lock();
-      *attribute = {kept_model, kept_key, kept_value, model_attributes_};
+      *attribute = {kept[0], kept[1], kept[2], model_attributes_};
       model_attributes_ = attribute;
+      const DeclaredModel* declared = declared_models_;
+      while (declared != nullptr && std::strcmp(declared->name, model) != 0) declared = declared->next;
       tensors_.unlock();
-      return DH_OK;
+      return declared == nullptr ? DH_OK : add_late_model_attribute(*declared, {kept[1], kept[2]});
     }
     case DH_ATTR_FRAME: {
       if (std::strlen(key) >= sizeof(FrameAttribute::key) || std::strlen(value) >= sizeof(FrameAttribute::value)) {

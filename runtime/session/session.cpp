@@ -22,11 +22,12 @@ namespace {
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kWorkerStackBytes = 512 * 1024;
 constexpr uint64_t kMillisecond = 1000000;
-constexpr uint64_t kGoodbyeNs = 500 * kMillisecond;
+constexpr uint64_t kGoodbyeNs = 500 * kMillisecond;  // at most, of close_ms
 // While a frame is open hooks publish without waking the worker, so it looks by itself this often.
 constexpr uint64_t kOpenFramePollNs = kMillisecond;
 constexpr uint64_t kIdlePollNs = 200 * kMillisecond;
 constexpr int kPartsPerRound = 16;
+constexpr size_t kMaxConfigBytes = 16384;
 
 std::atomic<uint32_t> next_serial{1};
 
@@ -106,12 +107,15 @@ bool Session::carve(Arena& arena, dh_memory_plan* plan) {
 }
 
 uint64_t Session::required_bytes(const dh_options& options, dh_memory_plan* plan) {
-  alignas(Session) unsigned char storage[sizeof(Session)];
-  Session* session = ::new (static_cast<void*>(storage)) Session(options);
+  // Stages that only measure themselves. Not on the stack: the app's thread may have a small one.
+  void* storage = mmap(nullptr, sizeof(Session), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (storage == MAP_FAILED) return 0;
   Arena arena = Arena::measuring();
   arena.take(sizeof(Session), 64);
   dh_memory_plan parts = {};
-  if (!session->carve(arena, &parts)) return 0;
+  const bool measured = (::new (storage) Session(options))->carve(arena, &parts);
+  munmap(storage, sizeof(Session));
+  if (!measured) return 0;
   const size_t carved = arena.used_bytes();
   // The session itself, and the page that tells a forked child from its parent.
   const uint64_t total = round_to_page(carved) + kPageBytes;
@@ -346,6 +350,7 @@ bool Session::work() {
   if (flush_asked_.exchange(false, std::memory_order_relaxed)) sink->flush();
   last_step_ = sink->step(now_ns);
   progressed |= last_step_.progressed;
+  acknowledged_.store(sink->acknowledged(), std::memory_order_relaxed);
   free_shipped();
   parking_.notify();
   return progressed;
@@ -362,6 +367,7 @@ void Session::free_shipped() {
 
 // What is in the spool and in the pool becomes a counted loss.
 void Session::drop_all(dh_loss_reason reason) {
+  if (!spool_.empty()) reporter_.start_over();
   while (!spool_.empty()) {
     const SpoolEntry& entry = spool_.entry(spool_.begin());
     if (entry.last_part) tensors_.entry(entry.tensor_id).lost[reason].add(entry.frame);
@@ -382,10 +388,12 @@ void Session::park() {
   parking_.sleep(last_step_.fd, last_step_.poll_events, now ? 0 : until_ns - now_ns);
 }
 
-// Ships what is left, as long as close_ms allows; then the rest is counted, and the counters are the last words.
+// Ships what is left, as long as close_ms allows; then the rest is counted, and the counters are the last words. A part of
+// close_ms is theirs.
 void Session::drain_and_seal() {
-  const uint64_t begin_ns = clock_.monotonic_ns();
-  const uint64_t deadline_ns = begin_ns + options_.close_ms * kMillisecond;
+  const uint64_t close_ns = options_.close_ms * kMillisecond;
+  const uint64_t goodbye_ns = clock_.monotonic_ns() + close_ns;
+  const uint64_t deadline_ns = goodbye_ns - (close_ns / 4 < kGoodbyeNs ? close_ns / 4 : kGoodbyeNs);
   Sink* sink = sink_.get();
   frames_.abandon_all();
   while (clock_.monotonic_ns() < deadline_ns) {
@@ -403,7 +411,6 @@ void Session::drain_and_seal() {
   while (encoder_.discard(DH_LOSS_CLOSED)) {
   }
   report_unmatched();
-  const uint64_t goodbye_ns = clock_.monotonic_ns() + kGoodbyeNs;
   bool said_all = false;
   while (clock_.monotonic_ns() < goodbye_ns && sink->state() == SinkState::open) {
     Step step = Step::idle;
@@ -466,13 +473,20 @@ void Session::apply_pending_selection(uint64_t next_frame) {
   tensors_.lock();
   const bool pending = selection_pending_.exchange(false, std::memory_order_relaxed);
   const Selection selection = pending_selection_;
-  Notice* change = pending_change_;
-  pending_change_ = nullptr;
+  Notice* changes = nullptr;  // oldest first
+  while (pending_changes_ != nullptr) {
+    Notice* change = pending_changes_;
+    pending_changes_ = change->next;
+    change->next = changes;
+    changes = change;
+  }
   tensors_.unlock();
   if (!pending) return;
   tensors_.select(selection);
   __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
-  if (change != nullptr) {
+  while (changes != nullptr) {
+    Notice* change = changes;
+    changes = change->next;
     change->frame = next_frame;
     reporter_.add_notice(change);
   }
@@ -516,30 +530,37 @@ Status Session::frame_end(dh_frame frame) {
 
 Status Session::configure(const char* text) {
   ErrorText error;
+  if (strnlen(text, kMaxConfigBytes + 1) > kMaxConfigBytes) {
+    error.fail(DH_ERR_LIMIT, "dh_configure: the text is longer than %zu bytes", kMaxConfigBytes);
+    log(DH_LOG_ERROR, error.text);
+    return DH_ERR_LIMIT;
+  }
+  const auto lay_over = [&](Selection* selection) {
+    *selection = selection_pending_.load(std::memory_order_relaxed) ? pending_selection_ : tensors_.selection();
+    return set_selection_lines(text, selection, &error);
+  };
+  Selection changed;
   tensors_.lock();
-  Selection changed = selection_pending_.load(std::memory_order_relaxed) ? pending_selection_ : tensors_.selection();
+  Status status = lay_over(&changed);
   tensors_.unlock();
-  const Status status = set_selection_lines(text, &changed, &error);
   if (status != DH_OK) {
     log(DH_LOG_ERROR, error.text);
     return status;
   }
-  auto* notice = static_cast<Notice*>(tensors_.keep_room(sizeof(Notice)));
-  const char* kept = tensors_.keep_string(text);
-  if (notice != nullptr && kept != nullptr) {
-    ::new (static_cast<void*>(notice)) Notice;
-    notice->kind = Notice::Kind::config_change;
-    notice->value = kept;
-  } else {
-    notice = nullptr;
+  Notice* notice = make_notice(Notice::Kind::config_change, nullptr, text);
+  if (notice == nullptr) {
     log(DH_LOG_WARNING, "descriptor_bytes is used up: the change holds, but is not recorded in the stream");
   }
   tensors_.lock();
+  status = lay_over(&changed);  // somebody else may have changed something meanwhile
   pending_selection_ = changed;
-  if (notice != nullptr) pending_change_ = notice;
   selection_pending_.store(true, std::memory_order_relaxed);
+  if (notice != nullptr) {
+    notice->next = pending_changes_;
+    pending_changes_ = notice;
+  }
   tensors_.unlock();
-  return DH_OK;
+  return status;
 }
 
 Status Session::flush(uint32_t timeout_ms) {
@@ -572,7 +593,7 @@ Status Session::counters(dh_counter_values* values) {
   const Totals totals = read_totals(tensors_);
   dh_counter_values all = {};
   all.struct_size = values->struct_size;
-  all.acknowledged = sink_.get()->acknowledged() ? 1 : 0;
+  all.acknowledged = acknowledged_.load(std::memory_order_relaxed) ? 1 : 0;
   all.seen = totals.seen;
   all.shipped = totals.shipped;
   all.in_flight = totals.in_flight;

@@ -66,8 +66,11 @@ class Session {
   void report_unmatched();
 
   void apply_pending_selection(uint64_t next_frame);
-  Status add_graph_notices(const dh_model& model);
+  // In memory that stays, texts copied; NULL when that is used up.
+  Notice* make_notice(Notice::Kind kind, const char* key, const char* value);
   Status add_graph_message(const GraphView& view, size_t max_bytes);
+  struct DeclaredModel;
+  Status add_late_model_attribute(const DeclaredModel& model, const AttributeView& attribute);
 
   dh_options options_;
   Clock clock_ = Clock::system();
@@ -95,7 +98,7 @@ class Session {
   // Under the tensor table's lock.
   uint64_t frames_selected_ = 0;
   Selection pending_selection_;
-  Notice* pending_change_ = nullptr;
+  Notice* pending_changes_ = nullptr;  // newest first
   struct ModelAttribute {
     const char* model;
     const char* key;
@@ -103,6 +106,13 @@ class Session {
     ModelAttribute* next;
   };
   ModelAttribute* model_attributes_ = nullptr;
+  struct DeclaredModel {
+    const char* name;
+    uint32_t node_count;
+    DeclaredModel* next;
+  };
+  DeclaredModel* declared_models_ = nullptr;
+  uint32_t graph_messages_ = 0;
   std::atomic<bool> selection_pending_{false};
 
   Parking parking_;
@@ -110,6 +120,7 @@ class Session {
   bool has_worker_ = false;
   std::atomic<bool> closing_{false};
   std::atomic<bool> flush_asked_{false};
+  std::atomic<bool> acknowledged_{false};  // as the sink last said
   std::atomic<bool> working_{false};  // somebody is inside work()
 };
 

@@ -19,7 +19,7 @@ void Spool::open(uint8_t* memory, size_t bytes) {
   memory_ = memory;
   capacity_ = bytes & ~size_t{7};
   begin_ = end_ = reserved_at_ = 0;
-  peak_ = 0;
+  peak_.store(0, std::memory_order_relaxed);
   static_assert(sizeof(Slot) + 8 <= kOverhead, "a gap marker and a slot header must fit the overhead");
 }
 
@@ -56,7 +56,7 @@ void Spool::commit(const SpoolEntry& entry) {
   target->slot_bytes = sizeof(Slot) + padded(entry.record_bytes);
   end_ = reserved_at_ + target->slot_bytes;
   reserved_at_ = end_;
-  if (used_bytes() > peak_) peak_ = used_bytes();
+  if (used_bytes() > peak_bytes()) peak_.store(used_bytes(), std::memory_order_relaxed);
 }
 
 const SpoolEntry& Spool::entry(uint64_t position) const { return slot(skip_gap(position))->entry; }

@@ -8,6 +8,7 @@
 //   released before       written, not yet acknowledged    encoded, not yet written
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/bytes.h"
@@ -56,7 +57,7 @@ class Spool {
   void pop();
 
   size_t used_bytes() const { return static_cast<size_t>(end_ - begin_); }
-  size_t peak_bytes() const { return peak_; }
+  size_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }  // any thread
   size_t capacity() const { return capacity_; }
 
  private:
@@ -70,7 +71,7 @@ class Spool {
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
   uint64_t reserved_at_ = 0;
-  size_t peak_ = 0;
+  std::atomic<size_t> peak_{0};
 };
 
 }  // namespace dumphook

@@ -119,8 +119,8 @@ __attribute__((target("pclmul"))) inline __m128i fold(__m128i value, __m128i key
 }
 
 // Folding as in "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Gopal et al., Intel, 2009).
-// The constants are x^n mod P, bit-reflected and shifted left by one, for n = 64*8+32, 64*8-32 and 16*8+32, 16*8-32. The
-// paper's last reduction is left to the tables: 16 bytes in place of all that came before.
+// The constants are x^n mod P, bit-reflected and shifted left by one, for n = 64*8+32, 64*8-32 and 16*8+32, 16*8-32.
+// The paper's last reduction is left to the tables: 16 bytes in place of all that came before.
 __attribute__((target("pclmul"))) uint32_t add_fast(uint32_t reg, const uint8_t* p, size_t bytes) {
   if (bytes < 128) return add_sliced(reg, p, bytes);
   const auto load = [](const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); };

@@ -10,7 +10,8 @@ namespace dumphook {
 // Uses the CPU's CRC or carry-less multiply instructions where it has them.
 uint32_t crc32(uint32_t crc, const void* data, size_t bytes);
 
-// crc32 of A followed by B, from crc32(0, A), crc32(0, B) and the length of B. Some hundred nanoseconds whatever the length.
+// crc32 of A followed by B, from crc32(0, A), crc32(0, B) and the length of B. Some hundred nanoseconds whatever the
+// length.
 uint32_t crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t b_bytes);
 
 // The same without special instructions; for tests and measurements.

@@ -13,9 +13,7 @@ size_t follow(ConstBytes buffer, size_t at) {
 
 }  // namespace
 
-size_t flat_root(ConstBytes buffer) {
-  return is_inside(buffer, 0, sizeof(uint32_t)) ? follow(buffer, 0) : 0;
-}
+size_t flat_root(ConstBytes buffer) { return is_inside(buffer, 0, sizeof(uint32_t)) ? follow(buffer, 0) : 0; }
 
 size_t flat_field(ConstBytes buffer, size_t table, uint16_t vt, size_t bytes) {
   if (table == 0 || !is_inside(buffer, table, sizeof(int32_t))) return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlatWriter: emits a FlatBuffer front to back into a fixed buffer, parents before children.
 //
-// FlatBufferBuilder builds back to front and grows; this one never allocates, and what is written last lies last, so that
-// a payload of yet unknown length can be encoded in place behind its header. Field numbers are the VT_ constants of
-// flatc's headers, which keeps the schema the only place that knows them.
+// FlatBufferBuilder builds back to front and grows; this one never allocates, and what is written last lies last, so
+// that a payload of yet unknown length can be encoded in place behind its header. Field numbers are the VT_ constants
+// of flatc's headers, which keeps the schema the only place that knows them.
 //
 //     FlatWriter writer(out);
 //     FlatTable frame(writer, writer.root());

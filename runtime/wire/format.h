@@ -41,9 +41,9 @@ constexpr ControlChannel kClockSyncChannel = {7, 8, "dumphook.ClockSync", "/dump
 constexpr ControlChannel kLogChannel = {8, 9, "dumphook.Log", "/dumphook/log"};
 constexpr ControlChannel kRunReplyChannel = {9, 10, "dumphook.RunReply", "/dumphook/run_reply"};
 
-constexpr ControlChannel kControlChannels[] = {
-    kFrameBeginChannel,   kFrameEndChannel,  kModelGraphChannel, kLossChannel,    kCountersChannel,
-    kConfigChangeChannel, kClockSyncChannel, kLogChannel,        kRunReplyChannel};
+constexpr ControlChannel kControlChannels[] = {kFrameBeginChannel, kFrameEndChannel, kModelGraphChannel,
+                                               kLossChannel,       kCountersChannel, kConfigChangeChannel,
+                                               kClockSyncChannel,  kLogChannel,      kRunReplyChannel};
 
 // ---- Parts
 constexpr uint8_t kCodecRaw = 0;

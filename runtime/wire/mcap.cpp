@@ -6,7 +6,8 @@
 namespace dumphook {
 namespace {
 
-// Appends fields to one record and fills in its length at the end. After a field that does not fit, nothing more is written.
+// Appends fields to one record and fills in its length at the end. After a field that does not fit, nothing more is
+// written.
 class RecordWriter {
  public:
   RecordWriter(Bytes out, McapOp op) : out_(out) {

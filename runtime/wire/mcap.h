@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The MCAP records that captures are made of (https://mcap.dev/spec, version 0).
 //
-// Each write_*_record puts one whole record at the front of `out` and returns its length, or 0, with `out` in any state,
-// when it does not fit. Nothing is ever written outside `out`. NULL strings are written as empty ones.
+// Each write_*_record puts one whole record at the front of `out` and returns its length, or 0, with `out` in any
+// state, when it does not fit. Nothing is ever written outside `out`. NULL strings are written as empty ones.
 #pragma once
 
 #include "base/bytes.h"
@@ -30,9 +30,9 @@ enum class McapOp : uint8_t {
   kDataEnd = 0x0F,
 };
 
-constexpr size_t kRecordPrefixBytes = 9;     // opcode, length of the content
-constexpr size_t kMessageHeaderBytes = 31;   // all of a Message record before the message
-constexpr size_t kChunkHeaderBytes = 49;     // all of an uncompressed Chunk record before the records
+constexpr size_t kRecordPrefixBytes = 9;    // opcode, length of the content
+constexpr size_t kMessageHeaderBytes = 31;  // all of a Message record before the message
+constexpr size_t kChunkHeaderBytes = 49;    // all of an uncompressed Chunk record before the records
 constexpr size_t kDataEndRecordBytes = 13;
 constexpr size_t kFooterRecordBytes = 29;
 

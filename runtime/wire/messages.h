@@ -2,9 +2,9 @@
 // The messages of a capture (schemas/*.fbs), from plain views to bytes.
 //
 // Each write_* puts one whole FlatBuffer at the front of `out`, its CRC and stream_seq set, and returns its length, a
-// multiple of 8; or 0, with `out` in any state, when it does not fit. Nothing is ever written outside `out`, which begins
-// at a multiple of 16 if payloads shall be aligned, of 8 otherwise. Equal views give equal bytes. Views own nothing; all
-// strings may be NULL, and NULL strings and empty spans are absent in the message.
+// multiple of 8; or 0, with `out` in any state, when it does not fit. Nothing is ever written outside `out`, which
+// begins at a multiple of 16 if payloads shall be aligned, of 8 otherwise. Equal views give equal bytes. Views own
+// nothing; all strings may be NULL, and NULL strings and empty spans are absent in the message.
 #pragma once
 
 #include "base/bytes.h"
@@ -78,14 +78,14 @@ struct PartView : TensorKey {
   uint64_t digest = 0;
 };
 
-// A part is made in place: write_part_prefix, the payload encoded to out.data + its result, finish_part. The payload lies
-// last, so that nothing is copied and its length may be unknown until it is there.
+// A part is made in place: write_part_prefix, the payload encoded to out.data + its result, finish_part. The payload
+// lies last, so that nothing is copied and its length may be unknown until it is there.
 //
 // Returns where the payload goes, a multiple of 16 and at most kMaxPartPrefixBytes, or 0 when it does not fit.
 size_t write_part_prefix(Bytes out, uint64_t stream_seq, const PartView& part);
 
-// `payload_offset` is what write_part_prefix returned for this `out`; `raw_size` is the payload's length after decoding.
-// Needs up to 7 bytes behind the payload. Returns the length of the message, or 0 when it does not fit.
+// `payload_offset` is what write_part_prefix returned for this `out`; `raw_size` is the payload's length after
+// decoding. Needs up to 7 bytes behind the payload. Returns the length of the message, or 0 when it does not fit.
 size_t finish_part(Bytes out, size_t payload_offset, uint32_t payload_bytes, uint8_t codec, uint32_t raw_size);
 
 constexpr size_t kMaxPartPrefixBytes = 272;  // for rank <= kMaxRank
@@ -137,8 +137,8 @@ struct FrameEndView {
   uint8_t state = kFrameComplete;
   uint32_t seen = 0;
   uint32_t accepted = 0;
-  Span<const uint64_t> lost;   // counts by dh_loss_reason
-  uint64_t end_time_ns = 0;  // session clock
+  Span<const uint64_t> lost;  // counts by dh_loss_reason
+  uint64_t end_time_ns = 0;   // session clock
   Span<const AttributeView> attributes;
 };
 

@@ -14,8 +14,7 @@ static_assert(static_cast<uint8_t>(DType::U4) == DH_U4 && static_cast<uint8_t>(L
                   static_cast<uint8_t>(Role::POSTPROCESSED) == DH_ROLE_POSTPROCESSED &&
                   static_cast<uint8_t>(QuantKind::PER_AXIS) == DH_QUANT_PER_AXIS,
               "the schema and dumphook.h number alike");
-static_assert(static_cast<uint8_t>(Codec::LZ4) == kCodecLz4 &&
-                  static_cast<uint8_t>(DigestKind::XXH64) == kDigestXxh64,
+static_assert(static_cast<uint8_t>(Codec::LZ4) == kCodecLz4 && static_cast<uint8_t>(DigestKind::XXH64) == kDigestXxh64,
               "the schema and format.h number alike");
 static_assert(kMaxRank == DH_MAX_RANK && kMaxNameBytes == DH_MAX_NAME_BYTES, "the same limits in both headers");
 static_assert(sizeof(TensorKey) == sizeof(CaptureKey) && alignof(CaptureKey) == 8, "TensorKey is written as it is");
@@ -191,7 +190,8 @@ size_t write_part_prefix(Bytes out, uint64_t stream_seq, const PartView& view) {
 }
 
 size_t finish_part(Bytes out, size_t payload_offset, uint32_t payload_bytes, uint8_t codec, uint32_t raw_size) {
-  if (payload_offset < sizeof(uint32_t) || payload_offset > out.size || payload_bytes > out.size - payload_offset) return 0;
+  const bool fits = payload_offset <= out.size && payload_bytes <= out.size - payload_offset;
+  if (payload_offset < sizeof(uint32_t) || !fits) return 0;
   const size_t end = payload_offset + payload_bytes;
   const size_t message_bytes = align_up(end, kMessageAlign);
   if (message_bytes > out.size) return 0;

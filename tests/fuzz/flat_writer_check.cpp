@@ -15,13 +15,13 @@
 namespace dumphook {
 namespace {
 
-#define CHECK(condition)              \
-  do {                                \
+#define CHECK(condition)                 \
+  do {                                   \
     if (!(condition)) return #condition; \
   } while (false)
-#define CHECK_ALL(call)                                  \
-  do {                                                   \
-    if (const char* failure = (call)) return failure;    \
+#define CHECK_ALL(call)                               \
+  do {                                                \
+    if (const char* failure = (call)) return failure; \
   } while (false)
 
 using Reader = std::function<const char*(ConstBytes)>;
@@ -43,12 +43,9 @@ class Choices {
   template <class T>
   T number() {
     switch (byte() % 4) {
-      case 0:
-        return 0;
-      case 1:
-        return static_cast<T>(byte());
-      case 2:
-        return static_cast<T>(~uint64_t{0});
+      case 0: return 0;
+      case 1: return static_cast<T>(byte());
+      case 2: return static_cast<T>(~uint64_t{0});
       default: {
         uint64_t bits = 0;
         for (int i = 0; i < 8; ++i) bits = bits << 8 | byte();
@@ -221,45 +218,46 @@ const char* check_descriptor(Choices& choices) {
   view.output_slot = choices.number<int32_t>();
   view.attributes = choices.attributes();
   view.hash = descriptor_hash(view);
-  return check([&](Bytes out) { return write_descriptor(out, seq, view); }, [&](ConstBytes message) -> const char* {
-    const TensorMessage* read = verified<TensorMessage>(message);
-    CHECK(read != nullptr);
-    CHECK(read->stream_seq() == seq);
-    const Descriptor* descriptor = read->descriptor();
-    CHECK(descriptor != nullptr);
-    CHECK(descriptor->hash() == view.hash);
-    CHECK(descriptor->tensor_id() == view.tensor_id);
-    CHECK(same(descriptor->model(), view.model));
-    CHECK(same(descriptor->name(), view.name));
-    CHECK(same(descriptor->op(), view.op));
-    CHECK(same(descriptor->raw_type(), view.raw_type));
-    CHECK(same(descriptor->origin_names(), origins));
-    CHECK(static_cast<uint8_t>(descriptor->role()) == view.role);
-    CHECK(static_cast<uint8_t>(descriptor->dtype()) == view.dtype);
-    CHECK(static_cast<uint8_t>(descriptor->layout()) == view.layout);
-    CHECK(same(descriptor->shape(), view.shape));
-    CHECK(same(descriptor->logical_shape(), view.logical_shape));
-    CHECK(same(descriptor->strides(), view.strides));
-    CHECK((descriptor->planes() == nullptr) == planes.empty());
-    for (size_t i = 0; i < planes.size(); ++i) {
-      const Plane* plane = descriptor->planes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      CHECK(plane->row_stride() == planes[i].row_stride);
-      CHECK(plane->row_bytes() == planes[i].row_bytes);
-      CHECK(plane->rows() == planes[i].rows);
-    }
-    const Quantization* quantization = descriptor->quantization();
-    CHECK((quantization == nullptr) == (view.quant_kind == DH_QUANT_NONE));
-    if (quantization != nullptr) {
-      CHECK(static_cast<uint8_t>(quantization->kind()) == view.quant_kind);
-      CHECK(quantization->axis() == view.quant_axis);
-      CHECK(same(quantization->scale(), view.scale));
-      CHECK(same(quantization->zero_point(), view.zero_point));
-    }
-    CHECK(descriptor->node_index() == view.node_index);
-    CHECK(descriptor->output_slot() == view.output_slot);
-    CHECK(same(descriptor->attributes(), view.attributes));
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_descriptor(out, seq, view); },
+               [&](ConstBytes message) -> const char* {
+                 const TensorMessage* read = verified<TensorMessage>(message);
+                 CHECK(read != nullptr);
+                 CHECK(read->stream_seq() == seq);
+                 const Descriptor* descriptor = read->descriptor();
+                 CHECK(descriptor != nullptr);
+                 CHECK(descriptor->hash() == view.hash);
+                 CHECK(descriptor->tensor_id() == view.tensor_id);
+                 CHECK(same(descriptor->model(), view.model));
+                 CHECK(same(descriptor->name(), view.name));
+                 CHECK(same(descriptor->op(), view.op));
+                 CHECK(same(descriptor->raw_type(), view.raw_type));
+                 CHECK(same(descriptor->origin_names(), origins));
+                 CHECK(static_cast<uint8_t>(descriptor->role()) == view.role);
+                 CHECK(static_cast<uint8_t>(descriptor->dtype()) == view.dtype);
+                 CHECK(static_cast<uint8_t>(descriptor->layout()) == view.layout);
+                 CHECK(same(descriptor->shape(), view.shape));
+                 CHECK(same(descriptor->logical_shape(), view.logical_shape));
+                 CHECK(same(descriptor->strides(), view.strides));
+                 CHECK((descriptor->planes() == nullptr) == planes.empty());
+                 for (size_t i = 0; i < planes.size(); ++i) {
+                   const Plane* plane = descriptor->planes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+                   CHECK(plane->row_stride() == planes[i].row_stride);
+                   CHECK(plane->row_bytes() == planes[i].row_bytes);
+                   CHECK(plane->rows() == planes[i].rows);
+                 }
+                 const Quantization* quantization = descriptor->quantization();
+                 CHECK((quantization == nullptr) == (view.quant_kind == DH_QUANT_NONE));
+                 if (quantization != nullptr) {
+                   CHECK(static_cast<uint8_t>(quantization->kind()) == view.quant_kind);
+                   CHECK(quantization->axis() == view.quant_axis);
+                   CHECK(same(quantization->scale(), view.scale));
+                   CHECK(same(quantization->zero_point(), view.zero_point));
+                 }
+                 CHECK(descriptor->node_index() == view.node_index);
+                 CHECK(descriptor->output_slot() == view.output_slot);
+                 CHECK(same(descriptor->attributes(), view.attributes));
+                 return nullptr;
+               });
 }
 
 const char* check_part(Choices& choices) {
@@ -365,17 +363,18 @@ const char* check_digest(Choices& choices) {
   view.value = choices.number<uint64_t>();
   view.dtype = choices.number<uint8_t>();
   view.shape = choices.shape();
-  return check([&](Bytes out) { return write_tensor_digest(out, seq, view); }, [&](ConstBytes message) -> const char* {
-    const TensorMessage* read = verified<TensorMessage>(message);
-    CHECK(read != nullptr);
-    CHECK(same(read->key(), view));
-    CHECK(read->digest() != nullptr);
-    CHECK(static_cast<uint8_t>(read->digest()->kind()) == view.kind);
-    CHECK(read->digest()->value() == view.value);
-    CHECK(static_cast<uint8_t>(read->digest()->dtype()) == view.dtype);
-    CHECK(same(read->digest()->shape(), view.shape));
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_tensor_digest(out, seq, view); },
+               [&](ConstBytes message) -> const char* {
+                 const TensorMessage* read = verified<TensorMessage>(message);
+                 CHECK(read != nullptr);
+                 CHECK(same(read->key(), view));
+                 CHECK(read->digest() != nullptr);
+                 CHECK(static_cast<uint8_t>(read->digest()->kind()) == view.kind);
+                 CHECK(read->digest()->value() == view.value);
+                 CHECK(static_cast<uint8_t>(read->digest()->dtype()) == view.dtype);
+                 CHECK(same(read->digest()->shape(), view.shape));
+                 return nullptr;
+               });
 }
 
 const char* check_frames(Choices& choices) {
@@ -406,19 +405,20 @@ const char* check_frames(Choices& choices) {
   end.lost = choices.counts();
   end.end_time_ns = choices.number<uint64_t>();
   end.attributes = choices.attributes();
-  return check([&](Bytes out) { return write_frame_end(out, seq, end); }, [&](ConstBytes message) -> const char* {
-    const FrameEnd* read = verified<FrameEnd>(message);
-    CHECK(read != nullptr);
-    CHECK(read->stream_seq() == seq);
-    CHECK(read->frame() == end.frame);
-    CHECK(static_cast<uint8_t>(read->state()) == end.state);
-    CHECK(read->seen() == end.seen);
-    CHECK(read->accepted() == end.accepted);
-    CHECK(same(read->lost(), end.lost));
-    CHECK(read->end_time_ns() == end.end_time_ns);
-    CHECK(same(read->attributes(), end.attributes));
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_frame_end(out, seq, end); },
+               [&](ConstBytes message) -> const char* {
+                 const FrameEnd* read = verified<FrameEnd>(message);
+                 CHECK(read != nullptr);
+                 CHECK(read->stream_seq() == seq);
+                 CHECK(read->frame() == end.frame);
+                 CHECK(static_cast<uint8_t>(read->state()) == end.state);
+                 CHECK(read->seen() == end.seen);
+                 CHECK(read->accepted() == end.accepted);
+                 CHECK(same(read->lost(), end.lost));
+                 CHECK(read->end_time_ns() == end.end_time_ns);
+                 CHECK(same(read->attributes(), end.attributes));
+                 return nullptr;
+               });
 }
 
 const char* check_graph(Choices& choices) {
@@ -440,28 +440,29 @@ const char* check_graph(Choices& choices) {
   view.first_node = choices.number<uint32_t>();
   view.nodes = Span<const NodeView>(nodes.data(), nodes.size());
   view.attributes = choices.attributes();
-  return check([&](Bytes out) { return write_graph(out, seq, view); }, [&](ConstBytes message) -> const char* {
-    const ModelGraph* read = verified<ModelGraph>(message);
-    CHECK(read != nullptr);
-    CHECK(read->stream_seq() == seq);
-    CHECK(same(read->model(), view.model));
-    CHECK(same(read->model_hash(), view.model_hash));
-    CHECK(read->node_total() == view.node_total);
-    CHECK(read->first_node() == view.first_node);
-    CHECK(same(read->attributes(), view.attributes));
-    CHECK((read->nodes() == nullptr) == nodes.empty());
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const Node* node = read->nodes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      CHECK(node->index() == nodes[i].index);
-      CHECK(same(node->name(), nodes[i].name));
-      CHECK(same(node->op(), nodes[i].op));
-      CHECK(same(node->inputs(), nodes[i].inputs));
-      CHECK(same(node->outputs(), nodes[i].outputs));
-      CHECK(same(node->backend(), nodes[i].backend));
-      CHECK(static_cast<uint8_t>(node->visibility()) == nodes[i].visibility);
-    }
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_graph(out, seq, view); },
+               [&](ConstBytes message) -> const char* {
+                 const ModelGraph* read = verified<ModelGraph>(message);
+                 CHECK(read != nullptr);
+                 CHECK(read->stream_seq() == seq);
+                 CHECK(same(read->model(), view.model));
+                 CHECK(same(read->model_hash(), view.model_hash));
+                 CHECK(read->node_total() == view.node_total);
+                 CHECK(read->first_node() == view.first_node);
+                 CHECK(same(read->attributes(), view.attributes));
+                 CHECK((read->nodes() == nullptr) == nodes.empty());
+                 for (size_t i = 0; i < nodes.size(); ++i) {
+                   const Node* node = read->nodes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+                   CHECK(node->index() == nodes[i].index);
+                   CHECK(same(node->name(), nodes[i].name));
+                   CHECK(same(node->op(), nodes[i].op));
+                   CHECK(same(node->inputs(), nodes[i].inputs));
+                   CHECK(same(node->outputs(), nodes[i].outputs));
+                   CHECK(same(node->backend(), nodes[i].backend));
+                   CHECK(static_cast<uint8_t>(node->visibility()) == nodes[i].visibility);
+                 }
+                 return nullptr;
+               });
 }
 
 const char* check_loss(Choices& choices) {
@@ -476,22 +477,23 @@ const char* check_loss(Choices& choices) {
     range.pool_bytes_needed = choices.number<uint64_t>();
   }
   const Span<const LossRangeView> view(ranges.data(), ranges.size());
-  return check([&](Bytes out) { return write_loss(out, seq, view); }, [&](ConstBytes message) -> const char* {
-    const Loss* read = verified<Loss>(message);
-    CHECK(read != nullptr);
-    CHECK(read->stream_seq() == seq);
-    CHECK((read->ranges() == nullptr) == ranges.empty());
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      const LossRange* range = read->ranges()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      CHECK(range->tensor_id() == ranges[i].tensor_id);
-      CHECK(static_cast<uint8_t>(range->reason()) == ranges[i].reason);
-      CHECK(range->first_frame() == ranges[i].first_frame);
-      CHECK(range->last_frame() == ranges[i].last_frame);
-      CHECK(range->count() == ranges[i].count);
-      CHECK(range->pool_bytes_needed() == ranges[i].pool_bytes_needed);
-    }
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_loss(out, seq, view); },
+               [&](ConstBytes message) -> const char* {
+                 const Loss* read = verified<Loss>(message);
+                 CHECK(read != nullptr);
+                 CHECK(read->stream_seq() == seq);
+                 CHECK((read->ranges() == nullptr) == ranges.empty());
+                 for (size_t i = 0; i < ranges.size(); ++i) {
+                   const LossRange* range = read->ranges()->Get(static_cast<flatbuffers::uoffset_t>(i));
+                   CHECK(range->tensor_id() == ranges[i].tensor_id);
+                   CHECK(static_cast<uint8_t>(range->reason()) == ranges[i].reason);
+                   CHECK(range->first_frame() == ranges[i].first_frame);
+                   CHECK(range->last_frame() == ranges[i].last_frame);
+                   CHECK(range->count() == ranges[i].count);
+                   CHECK(range->pool_bytes_needed() == ranges[i].pool_bytes_needed);
+                 }
+                 return nullptr;
+               });
 }
 
 const char* check_counters(Choices& choices) {
@@ -517,32 +519,33 @@ const char* check_counters(Choices& choices) {
   view.spool_peak_bytes = choices.number<uint64_t>();
   view.tensors = Span<const TensorCountersView>(tensors.data(), tensors.size());
   view.closing = choices.byte() % 2 == 1;
-  return check([&](Bytes out) { return write_counters(out, seq, view); }, [&](ConstBytes message) -> const char* {
-    const Counters* read = verified<Counters>(message);
-    CHECK(read != nullptr);
-    CHECK(read->stream_seq() == seq);
-    CHECK(read->seen() == view.seen);
-    CHECK(read->shipped() == view.shipped);
-    CHECK(read->in_flight() == view.in_flight);
-    CHECK(same(read->lost(), view.lost));
-    CHECK(read->frames_begun() == view.frames_begun);
-    CHECK(read->frames_ended() == view.frames_ended);
-    CHECK(read->raw_bytes() == view.raw_bytes);
-    CHECK(read->encoded_bytes() == view.encoded_bytes);
-    CHECK(read->pool_peak_bytes() == view.pool_peak_bytes);
-    CHECK(read->spool_peak_bytes() == view.spool_peak_bytes);
-    CHECK(read->closing() == view.closing);
-    CHECK((read->tensors() == nullptr) == tensors.empty());
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const TensorCounters* tensor = read->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      CHECK(tensor->tensor_id() == tensors[i].tensor_id);
-      CHECK(tensor->seen() == tensors[i].seen);
-      CHECK(tensor->shipped() == tensors[i].shipped);
-      CHECK(tensor->in_flight() == tensors[i].in_flight);
-      CHECK(same(tensor->lost(), tensors[i].lost));
-    }
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_counters(out, seq, view); },
+               [&](ConstBytes message) -> const char* {
+                 const Counters* read = verified<Counters>(message);
+                 CHECK(read != nullptr);
+                 CHECK(read->stream_seq() == seq);
+                 CHECK(read->seen() == view.seen);
+                 CHECK(read->shipped() == view.shipped);
+                 CHECK(read->in_flight() == view.in_flight);
+                 CHECK(same(read->lost(), view.lost));
+                 CHECK(read->frames_begun() == view.frames_begun);
+                 CHECK(read->frames_ended() == view.frames_ended);
+                 CHECK(read->raw_bytes() == view.raw_bytes);
+                 CHECK(read->encoded_bytes() == view.encoded_bytes);
+                 CHECK(read->pool_peak_bytes() == view.pool_peak_bytes);
+                 CHECK(read->spool_peak_bytes() == view.spool_peak_bytes);
+                 CHECK(read->closing() == view.closing);
+                 CHECK((read->tensors() == nullptr) == tensors.empty());
+                 for (size_t i = 0; i < tensors.size(); ++i) {
+                   const TensorCounters* tensor = read->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i));
+                   CHECK(tensor->tensor_id() == tensors[i].tensor_id);
+                   CHECK(tensor->seen() == tensors[i].seen);
+                   CHECK(tensor->shipped() == tensors[i].shipped);
+                   CHECK(tensor->in_flight() == tensors[i].in_flight);
+                   CHECK(same(tensor->lost(), tensors[i].lost));
+                 }
+                 return nullptr;
+               });
 }
 
 const char* check_small_ones(Choices& choices) {
@@ -589,24 +592,25 @@ const char* check_small_ones(Choices& choices) {
   reply.text = choices.text();
   reply.first_frame = choices.number<uint64_t>();
   reply.frame_count = choices.number<uint32_t>();
-  return check([&](Bytes out) { return write_run_reply(out, seq, reply); }, [&](ConstBytes message) -> const char* {
-    const RunReply* read = verified<RunReply>(message);
-    CHECK(read != nullptr);
-    CHECK(read->request_id() == reply.request_id);
-    CHECK(static_cast<uint8_t>(read->status()) == reply.status);
-    CHECK(same(read->text(), reply.text));
-    CHECK(read->first_frame() == reply.first_frame);
-    CHECK(read->frame_count() == reply.frame_count);
-    return nullptr;
-  });
+  return check([&](Bytes out) { return write_run_reply(out, seq, reply); },
+               [&](ConstBytes message) -> const char* {
+                 const RunReply* read = verified<RunReply>(message);
+                 CHECK(read != nullptr);
+                 CHECK(read->request_id() == reply.request_id);
+                 CHECK(static_cast<uint8_t>(read->status()) == reply.status);
+                 CHECK(same(read->text(), reply.text));
+                 CHECK(read->first_frame() == reply.first_frame);
+                 CHECK(read->frame_count() == reply.frame_count);
+                 return nullptr;
+               });
 }
 
 }  // namespace
 
 const char* check_flat_writer(ConstBytes bytes) {
   using Check = const char* (*)(Choices&);
-  constexpr Check kChecks[] = {check_descriptor, check_part,  check_statistics, check_digest,    check_frames,
-                               check_graph,      check_loss,  check_counters,   check_small_ones};
+  constexpr Check kChecks[] = {check_descriptor, check_part, check_statistics, check_digest,    check_frames,
+                               check_graph,      check_loss, check_counters,   check_small_ones};
   Choices choices(bytes);
   return kChecks[choices.below(sizeof kChecks / sizeof *kChecks)](choices);
 }

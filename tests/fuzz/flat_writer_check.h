@@ -6,8 +6,8 @@
 
 namespace dumphook {
 
-// Makes up a message from `choices`, writes it with every room from none to enough, and reads it back with flatc's code.
-// Returns what is wrong, or nullptr.
+// Makes up a message from `choices`, writes it with every room from none to enough, and reads it back with flatc's
+// code. Returns what is wrong, or nullptr.
 const char* check_flat_writer(ConstBytes choices);
 
 }  // namespace dumphook

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/fake_dumphook.h"
+#include "fake_dumphook.h"
 
 using dumphook::test::RecordedModel;
 using dumphook::test::RecordedNode;

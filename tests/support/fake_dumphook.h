@@ -29,6 +29,14 @@ struct RecordedTensor {
   std::vector<uint8_t> bytes;
 };
 
+// The first of this name, or NULL.
+inline const RecordedTensor* find(const std::vector<RecordedTensor>& all, const std::string& name) {
+  for (const RecordedTensor& tensor : all) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
 struct RecordedNode {
   int index = -1;
   std::string op, backend;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/tflite_expose_outputs.h"
+#include "tflite_expose_outputs.h"
 
 #include <cstring>
 

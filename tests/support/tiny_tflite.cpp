@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/tiny_tflite.h"
+#include "tiny_tflite.h"
 
 #include <flatbuffers/flatbuffers.h>
 

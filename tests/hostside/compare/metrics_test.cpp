@@ -44,6 +44,11 @@ TEST(Metrics, NearlyEqualTensors_KeepTheDigitsOfTheDistance) {
   EXPECT_NEAR(measured({1, 0}, {1, e}).cosine_distance / (e * e / 2), 1, 1e-6);
 }
 
+TEST(Metrics, NormsFarApart_KeepTheCosine) {
+  EXPECT_NEAR(measured({3e18, 4e18}, {4, 3}).cosine, 0.96, 1e-15);
+  EXPECT_NEAR(measured({4, 3}, {3e18, 4e18}).cosine_distance, 0.04, 1e-15);
+}
+
 TEST(Metrics, ScaledTensor_ShowsInTheNormRatioOnly) {
   const Metrics m = measured({1.5, -3, 4.5}, {1, -2, 3});
   EXPECT_DOUBLE_EQ(m.cosine, 1);

@@ -35,9 +35,7 @@ TEST(DenseBytes, FourBitTypes_RoundUp) {
   EXPECT_EQ(uint64_t{1} << 62, bytes_of(DH_U4, {INT64_MAX, 1}));
 }
 
-TEST(DenseBytes, EmptyTensor_MayHaveHugeOtherDimensions) {
-  EXPECT_EQ(0u, bytes_of(DH_F32, {INT64_MAX, INT64_MAX, 0}));
-}
+TEST(DenseBytes, EmptyTensor_MayHaveHugeOtherDimensions) { EXPECT_EQ(0u, bytes_of(DH_F32, {INT64_MAX, INT64_MAX, 0})); }
 
 TEST(DenseBytes, RefusesWhatMakesNoSense) {
   uint64_t bytes = 0;

@@ -83,7 +83,8 @@ TEST(Glob, AgreesWithTheDefinition) {
     std::string pattern, text;
     for (size_t n = random() % 8; n > 0; --n) pattern += "ab?*"[random() % 4];
     for (size_t n = random() % 8; n > 0; --n) text += "ab"[random() % 2];
-    ASSERT_EQ(matches(pattern.c_str(), text.c_str()), glob_match(pattern.c_str(), text.c_str())) << pattern << " " << text;
+    ASSERT_EQ(matches(pattern.c_str(), text.c_str()), glob_match(pattern.c_str(), text.c_str()))
+        << pattern << " " << text;
   }
 }
 

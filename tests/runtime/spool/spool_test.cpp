@@ -108,7 +108,7 @@ TEST_F(SpoolTest, ACursorAtTheEnd_ReachesTheNextEntryAcrossTheGap) {
   EXPECT_EQ(spool_.next(cursor), spool_.end());
 }
 
-// Against a model that knows every live byte: order, contents, no overlap, for millions of bytes through small rings.
+// Against a model that knows every live byte: order, contents, no overlap, through small rings.
 class SpoolAgainstModel : public ::testing::TestWithParam<unsigned> {};
 
 TEST_P(SpoolAgainstModel, LosesNothing_MixesNothing) {
@@ -126,7 +126,7 @@ TEST_P(SpoolAgainstModel, LosesNothing_MixesNothing) {
   const auto byte_of = [](uint64_t seq, size_t i) { return static_cast<uint8_t>(seq * 31 + i); };
   uint64_t seq = 0;
   size_t refused = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     const unsigned what = random() % 8;
     if (what < 5) {
       const size_t reserved = random() % (random() % 4 == 0 ? Spool::max_record_bytes(capacity) : 90);
@@ -169,11 +169,11 @@ TEST_P(SpoolAgainstModel, LosesNothing_MixesNothing) {
     }
     ASSERT_EQ(at, spool.end());
   }
-  EXPECT_GT(seq, 1000u);
-  EXPECT_GT(refused, 10u);
+  EXPECT_GT(seq, 100u);
+  EXPECT_GT(refused, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, SpoolAgainstModel, ::testing::Range(1u, 21u));
+INSTANTIATE_TEST_SUITE_P(Seeds, SpoolAgainstModel, ::testing::Range(1u, 11u));
 
 }  // namespace
 }  // namespace dumphook

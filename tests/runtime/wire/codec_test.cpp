@@ -62,7 +62,8 @@ TEST(Lz4, Encode_StaysInsideASmallBuffer) {
     std::fill(block.begin(), block.end(), uint8_t{0xA5});
     const size_t bytes = lz4_encode(view(raw), view(block).first(room), state);
     EXPECT_LE(bytes, room);
-    EXPECT_TRUE(std::all_of(block.begin() + static_cast<ptrdiff_t>(room), block.end(), [](uint8_t b) { return b == 0xA5; }));
+    EXPECT_TRUE(
+        std::all_of(block.begin() + static_cast<ptrdiff_t>(room), block.end(), [](uint8_t b) { return b == 0xA5; }));
   }
 }
 

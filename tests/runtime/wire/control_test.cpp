@@ -20,7 +20,8 @@ using flatbuffers::FlatBufferBuilder;
 // A message in aligned memory, without size prefix, as the host makes it.
 class Message {
  public:
-  Message(Command type, const std::function<flatbuffers::Offset<void>(FlatBufferBuilder&)>& make, uint64_t request_id = 0) {
+  Message(Command type, const std::function<flatbuffers::Offset<void>(FlatBufferBuilder&)>& make,
+          uint64_t request_id = 0) {
     FlatBufferBuilder builder;
     builder.ForceDefaults(true);
     builder.Finish(CreateHostMessage(builder, 0, request_id, type, make(builder)));
@@ -115,7 +116,8 @@ TEST(HostMessage, AnyBytes_AreReadSafely) {
   for (int i = 0; i < 50000; ++i) {
     Message message = original;
     for (size_t n = 1 + random() % 4; n > 0; --n) {
-      message.data()[random() % message.view().size] = static_cast<uint8_t>(random() % 2 == 0 ? random() : random() % 16);
+      message.data()[random() % message.view().size] =
+          static_cast<uint8_t>(random() % 2 == 0 ? random() : random() % 16);
     }
     // A right CRC takes the broken bytes as far in as they can get.
     if (find_crc_field(message.view()) != 0) message.seal();

@@ -12,7 +12,7 @@ namespace dumphook {
 namespace {
 
 // A table at 12 with one u32 field; its vtable lies before it.
-const uint8_t kSmall[] = {12, 0, 0, 0,  6, 0, 8, 0, 4, 0, 0, 0,  8, 0, 0, 0, 0x44, 0x33, 0x22, 0x11};
+const uint8_t kSmall[] = {12, 0, 0, 0, 6, 0, 8, 0, 4, 0, 0, 0, 8, 0, 0, 0, 0x44, 0x33, 0x22, 0x11};
 
 TEST(FlatFields, FindsAFieldByItsNumber) {
   EXPECT_EQ(12u, flat_root(kSmall));

@@ -24,11 +24,11 @@ TEST(FlatWriter, TableWithScalars) {
   table.put(8, uint8_t{9});
   table.put_nonzero(10, uint32_t{0});
   table.end();
-  EXPECT_EQ((std::vector<int>{4, 0, 0, 0,               // root
-                              0xF2, 0xFF, 0xFF, 0xFF,   // the vtable is 14 bytes further on
-                              8, 7, 6, 5, 4, 3, 2, 1,   // field at 4
-                              9, 0,                     // field at 8, padding
-                              10, 0, 13, 0, 4, 0, 0, 0, 12, 0}),
+  EXPECT_EQ((std::vector<int>{4,    0,    0,    0,                 // root
+                              0xF2, 0xFF, 0xFF, 0xFF,              // the vtable is 14 bytes further on
+                              8,    7,    6,    5,    4, 3, 2, 1,  // field at 4
+                              9,    0,                             // field at 8, padding
+                              10,   0,    13,   0,    4, 0, 0, 0, 12, 0}),
             content(writer));
 }
 
@@ -38,12 +38,12 @@ TEST(FlatWriter, StringEndsWithANulThatIsNotCounted) {
   const FlatSlot text = table.slot(4);
   table.end();
   writer.text(text, "abcd");
-  EXPECT_EQ((std::vector<int>{4, 0, 0, 0,              //
-                              0xF8, 0xFF, 0xFF, 0xFF,  // the vtable is 8 bytes further on
-                              12, 0, 0, 0,             // the string is 12 bytes further on
-                              6, 0, 8, 0, 4, 0,        // vtable
-                              0, 0,                    // padding
-                              4, 0, 0, 0, 'a', 'b', 'c', 'd', 0}),
+  EXPECT_EQ((std::vector<int>{4,    0,    0,    0,             //
+                              0xF8, 0xFF, 0xFF, 0xFF,          // the vtable is 8 bytes further on
+                              12,   0,    0,    0,             // the string is 12 bytes further on
+                              6,    0,    8,    0,    4,   0,  // vtable
+                              0,    0,                         // padding
+                              4,    0,    0,    0,    'a', 'b', 'c', 'd', 0}),
             content(writer));
 }
 
@@ -54,11 +54,11 @@ TEST(FlatWriter, VectorElements_AreAlignedNotTheirCount) {
   table.end();
   const uint64_t values[] = {1, 2};
   writer.numbers(numbers, Span<const uint64_t>(values));
-  EXPECT_EQ((std::vector<int>{4, 0, 0, 0, 0xF8, 0xFF, 0xFF, 0xFF,  //
-                              12, 0, 0, 0,                         // the vector is 12 bytes further on
-                              6, 0, 8, 0, 4, 0, 0, 0,              // vtable, padding
-                              2, 0, 0, 0,                          // count
-                              1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}),
+  EXPECT_EQ((std::vector<int>{4,  0, 0, 0, 0xF8, 0xFF, 0xFF, 0xFF,  //
+                              12, 0, 0, 0,                          // the vector is 12 bytes further on
+                              6,  0, 8, 0, 4,    0,    0,    0,     // vtable, padding
+                              2,  0, 0, 0,                          // count
+                              1,  0, 0, 0, 0,    0,    0,    0,    2, 0, 0, 0, 0, 0, 0, 0}),
             content(writer));
 }
 

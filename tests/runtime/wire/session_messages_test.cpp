@@ -30,14 +30,14 @@ TEST(ClockSync, Bytes) {
   view.wall_ns = 0x20;
   ASSERT_EQ(48u, write_clock_sync(buffer, 7, view));
   const uint8_t expected[] = {
-      4,    0,    0,    0,                          // root table at 4
-      0xE0, 0xFF, 0xFF, 0xFF,                       // its vtable, 32 bytes further on
-      7,    0,    0,    0,    0, 0, 0, 0,           // stream_seq
-      0x10, 0,    0,    0,    0, 0, 0, 0,           // session_ns
-      0x20, 0,    0,    0,    0, 0, 0, 0,           // wall_ns
-      0xCC, 0xCC, 0xCC, 0xCC,                       // crc32
-      12,   0,    32,   0,                          // vtable: its size, the table's size
-      28,   0,    4,    0,    12, 0, 20, 0};        // where crc32, stream_seq, session_ns, wall_ns are
+      4,    0,    0,    0,                    // root table at 4
+      0xE0, 0xFF, 0xFF, 0xFF,                 // its vtable, 32 bytes further on
+      7,    0,    0,    0,    0,  0, 0,  0,   // stream_seq
+      0x10, 0,    0,    0,    0,  0, 0,  0,   // session_ns
+      0x20, 0,    0,    0,    0,  0, 0,  0,   // wall_ns
+      0xCC, 0xCC, 0xCC, 0xCC,                 // crc32
+      12,   0,    32,   0,                    // vtable: its size, the table's size
+      28,   0,    4,    0,    12, 0, 20, 0};  // where crc32, stream_seq, session_ns, wall_ns are
   uint8_t written[sizeof expected];
   memcpy(written, buffer, sizeof written);
   memset(written + 32, 0xCC, 4);

@@ -72,8 +72,9 @@ class GraphReader {
   Graph read(const std::vector<PlanNode>& plan) {
     name_tensors();
     for (size_t i = 0; i < sources_.size(); ++i) {
-      if (context_->tensors[i].allocation_type == kTfLiteMmapRo) sources_[i] = kWeight;
-      if (context_->tensors[i].is_variable) sources_[i] = kState;
+      const TfLiteTensor& tensor = context_->tensors[i];
+      if (tensor.allocation_type == kTfLiteMmapRo || is_empty(tensor)) sources_[i] = kWeight;
+      if (tensor.is_variable) sources_[i] = kState;
     }
     for (size_t position = 0; position < plan.size(); ++position) {
       const PlanNode& node = plan[position];
@@ -97,6 +98,12 @@ class GraphReader {
 
  private:
   enum Source : unsigned char { kFed, kWeight, kState, kLayer, kConstantLayer };
+
+  // A constant without elements has no bytes in the file, so TFLite does not mark it as one.
+  static bool is_empty(const TfLiteTensor& tensor) {
+    return tensor.dims && std::find(tensor.dims->data, tensor.dims->data + tensor.dims->size, 0) !=
+                              tensor.dims->data + tensor.dims->size;
+  }
 
   // `readable`: of a node inside a delegate, the tensors that leave the delegate; NULL = all.
   void add_layer(size_t position, const PlanNode& from, const char* backend, const TfLiteIntArray* readable) {

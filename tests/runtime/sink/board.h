@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Board: all that a sink is given by a session, with a clock that tests set.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "encode/emitter.h"
+#include "sink/sink.h"
+#include "wire/messages.h"
+
+namespace dumphook {
+
+class Board {
+ public:
+  explicit Board(size_t spool_bytes = 1 << 20, uint32_t max_tensors = 64) : max_tensors_(max_tensors) {
+    clock_.user = this;
+    clock_.read_monotonic = [](void* user) { return static_cast<Board*>(user)->now_ns; };
+    clock_.read_wall = [](void* user) { return static_cast<Board*>(user)->now_ns + 1000; };
+    memory_.resize((spool_bytes + kStringBytes + (128 << 10) + max_tensors * size_t{64}) / 64);
+    Arena arena(Bytes(reinterpret_cast<uint8_t*>(memory_.data()), memory_.size() * 64));
+    auto* spool_memory = static_cast<uint8_t*>(arena.take(spool_bytes, 64));
+    auto* strings_memory = static_cast<uint8_t*>(arena.take(kStringBytes, 64));
+    strings_ = Arena(Bytes(strings_memory, kStringBytes));
+    EXPECT_TRUE(state.open(arena, max_tensors, &strings_));
+    SessionInfo info;
+    snprintf(info.uuid, sizeof info.uuid, "%016llx%016llx", 0x1234ull, 0x5678ull);
+    state.set_info(info);
+    spool.open(spool_memory, spool_bytes);
+    emitter.open(&spool, &state, clock_);
+    context.spool = &spool;
+    context.state = &state;
+    context.clock = clock_;
+    context.log_offset_ns = emitter.session_ns(0);
+    context.session_uuid = {0x1234, 0x5678};
+    context.log.user = this;
+    context.log.write = [](void* user, dh_log_level, const char* text) { (static_cast<Board*>(user)->log += text) += "\n"; };
+  }
+
+  // A message of about `bytes`, on the tensor's channel, or on the log's. False when the spool is full.
+  bool emit(uint32_t tensor_id, size_t bytes, bool frame_end = false) {
+    if (tensor_id != SpoolEntry::kNoTensor && !state.has_channel(tensor_id) && !declare(tensor_id)) return false;
+    const std::string text(bytes, static_cast<char>('a' + state.next_stream_seq() % 26));
+    LogView view;
+    view.text = text.c_str();
+    SpoolEntry entry;
+    entry.tensor_id = tensor_id;
+    entry.last_part = true;
+    entry.frame_end = frame_end;
+    entry.channel_id = tensor_id == SpoolEntry::kNoTensor ? kLogChannel.channel
+                                                          : static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
+    const bool taken = emitter.emit(entry, bytes + 128, 0, [&](Bytes out, uint64_t seq) { return write_log(out, seq, view); });
+    if (taken) now_ns += 1000;
+    return taken;
+  }
+
+  // A description that every later stream repeats.
+  bool describe(uint32_t tensor_id, size_t bytes = 0) {
+    if (!state.has_channel(tensor_id) && !declare(tensor_id)) return false;
+    const std::string name = "t" + std::to_string(tensor_id) + std::string(bytes, 'x');
+    DescriptorView view;
+    view.tensor_id = tensor_id;
+    view.name = name.c_str();
+    SpoolEntry entry;
+    entry.channel_id = static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
+    return emitter.emit(entry, 1024 + bytes, 0, [&](Bytes out, uint64_t seq) {
+      const size_t written = write_descriptor(out, seq, view);
+      EXPECT_TRUE(state.keep_descriptor(tensor_id, out.first(written)));
+      return written;
+    });
+  }
+
+  // As the session does after each step.
+  void free_shipped(const Sink& sink) {
+    while (!spool.empty() && spool.begin() < sink.shipped_end()) {
+      if (spool.entry(spool.begin()).stream_seq != 0) last_shipped_seq = spool.entry(spool.begin()).stream_seq;
+      spool.pop();
+    }
+  }
+
+  SinkStep step(Sink& sink) {
+    const SinkStep result = sink.step(now_ns);
+    free_shipped(sink);
+    return result;
+  }
+
+  uint64_t now_ns = 1000000000;
+  uint64_t last_shipped_seq = 0;
+  Spool spool;
+  StreamState state;
+  Emitter emitter;
+  SinkContext context;
+  std::string log;
+  uint32_t max_tensors() const { return max_tensors_; }
+
+ private:
+  bool declare(uint32_t tensor_id) {
+    const Bytes room = spool.reserve(8192);
+    if (room.data == nullptr) return false;
+    EXPECT_TRUE(state.add_channel(tensor_id, "model", ("t" + std::to_string(tensor_id)).c_str()));
+    SpoolEntry entry;
+    entry.kind = EntryKind::channel;
+    entry.channel_id = static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
+    entry.log_time = emitter.session_ns();
+    entry.record_bytes = static_cast<uint32_t>(state.write_channel(room, tensor_id));
+    spool.commit(entry);
+    return true;
+  }
+
+  static constexpr size_t kStringBytes = 512 << 10;
+  struct alignas(64) Line {
+    uint8_t bytes[64];
+  };
+  std::vector<Line> memory_;
+  Arena strings_{Bytes()};
+  Clock clock_;
+  uint32_t max_tensors_;
+};
+
+}  // namespace dumphook
