@@ -7,13 +7,15 @@
 #include <dumphook/adapters/tflite.hpp>
 #include <dumphook/dumphook.hpp>
 
+constexpr const char* kModelName = "face_detection";
+
 enum class Stage { kPhoto, kResized, kNormalised, kFaces, kText, kCount };
 
 class Capture {
  public:
   // An empty session captures nothing, at no cost.
   Capture(dumphook::Session session, const dumphook::tflite::HookOptions& options)
-      : session_(std::move(session)), hook_(session_.get(), "face_detection", options) {}
+      : session_(std::move(session)), hook_(session_.get(), kModelName, options) {}
 
   dh_session* session() const { return session_.get(); }
   dumphook::tflite::HookDelegate* hook() { return &hook_; }
@@ -27,7 +29,7 @@ class Capture {
   void tensor(Stage stage, dh_tensor tensor) {
     dh_tap* tap = &taps_[static_cast<size_t>(stage)];
     if (!dh_tap_on(tap)) return;
-    tensor.model = "pipeline";
+    tensor.model = kModelName;
     dh_capture(session_.get(), tap, frame_, &tensor);
   }
 

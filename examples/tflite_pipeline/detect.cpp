@@ -37,9 +37,11 @@ std::vector<Face> find_faces(const std::vector<float>& scores, const std::vector
   std::vector<Face> candidates;
   for (int anchor = 0; anchor < kGrid * kGrid; ++anchor) {
     const float score = 1.0f / (1.0f + std::exp(-scores[static_cast<size_t>(anchor)]));
-    if (score >= kMinScore) candidates.push_back(to_face(anchor, &boxes[static_cast<size_t>(anchor * kBoxValues)], score, fit));
+    if (score >= kMinScore)
+      candidates.push_back(to_face(anchor, &boxes[static_cast<size_t>(anchor * kBoxValues)], score, fit));
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Face& a, const Face& b) { return a.score > b.score; });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Face& a, const Face& b) { return a.score > b.score; });
 
   std::vector<Face> faces;
   for (const Face& candidate : candidates) {
@@ -53,7 +55,8 @@ std::string to_text(const std::vector<Face>& faces) {
   std::string text;
   for (const Face& face : faces) {
     char line[96];
-    std::snprintf(line, sizeof line, "face %.3f  [%.0f %.0f %.0f %.0f]\n", face.score, face.x0, face.y0, face.x1, face.y1);
+    std::snprintf(line, sizeof line, "face %.3f  [%.0f %.0f %.0f %.0f]\n", face.score, face.x0, face.y0, face.x1,
+                  face.y1);
     text += line;
   }
   return text;

@@ -42,12 +42,14 @@ std::vector<std::unique_ptr<Capture>> open_captures(const Options& options) {
   hook.plant_scale_factor = options.plant_factor;
   std::vector<std::unique_ptr<Capture>> captures;
   captures.emplace_back(new Capture(open_session(options, options.sink), hook));
-  if (!options.second_sink.empty()) captures.emplace_back(new Capture(open_session(options, options.second_sink), hook));
+  if (!options.second_sink.empty())
+    captures.emplace_back(new Capture(open_session(options, options.second_sink), hook));
   return captures;
 }
 
 // One frame: from the photo's file to the faces in it.
-std::vector<Face> process(const std::string& path, Model* model, const std::vector<std::unique_ptr<Capture>>& captures) {
+std::vector<Face> process(const std::string& path, Model* model,
+                          const std::vector<std::unique_ptr<Capture>>& captures) {
   const auto capture = [&captures](Stage stage, const dh_tensor& tensor) {
     for (const auto& each : captures) each->tensor(stage, tensor);
   };

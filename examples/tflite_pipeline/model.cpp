@@ -14,7 +14,8 @@ void check(bool ok, const std::string& what) {
 }  // namespace
 
 Model::Model(const std::string& path, const std::vector<dumphook::tflite::HookDelegate*>& hooks)
-    : model_(TfLiteModelCreateFromFile(path.c_str()), TfLiteModelDelete), interpreter_(nullptr, TfLiteInterpreterDelete) {
+    : model_(TfLiteModelCreateFromFile(path.c_str()), TfLiteModelDelete),
+      interpreter_(nullptr, TfLiteInterpreterDelete) {
   check(model_ != nullptr, path + ": not a readable .tflite model");
   Owned<TfLiteInterpreterOptions> options(TfLiteInterpreterOptionsCreate(), TfLiteInterpreterOptionsDelete);
   TfLiteInterpreterOptionsSetNumThreads(options.get(), 1);
@@ -57,7 +58,8 @@ std::vector<float> Model::output(const std::string& name) const {
     const TfLiteQuantizationParams quant = TfLiteTensorQuantizationParams(tensor);
     const auto* from = static_cast<const int8_t*>(TfLiteTensorData(tensor));
     std::vector<float> values;
-    for (size_t at = 0; at < bytes; ++at) values.push_back(quant.scale * static_cast<float>(from[at] - quant.zero_point));
+    for (size_t at = 0; at < bytes; ++at)
+      values.push_back(quant.scale * static_cast<float>(from[at] - quant.zero_point));
     return values;
   }
   throw std::runtime_error("the model has no output " + name);

@@ -11,7 +11,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: tflite_pipeline --model FILE --photos FOLDER|FILE... [options]\n"
     "  --frames N                run N frames, beginning again after the last photo\n"
-    "  --sink URI                where the capture goes, e.g. file:run.mcap; otherwise DUMPHOOK_SINK, and all DUMPHOOK_*\n"
+    "  --sink URI                where the capture goes, e.g. file:run.mcap; otherwise DUMPHOOK_SINK, and all "
+    "DUMPHOOK_*\n"
     "  --second-sink URI         a second session in the same process\n"
     "  --policy block|drop       what happens when the capture cannot keep up (block)\n"
     "  --no-capture              run the model only\n"

@@ -72,7 +72,8 @@ bool is_blocked(Layout layout) {
 
 Arrangement arrange(const Shape& target, Layout target_layout, const Shape& golden, Layout golden_layout) {
   Arrangement result;
-  const bool declared = is_image_layout(target_layout) && is_image_layout(golden_layout) && target_layout != golden_layout;
+  const bool declared =
+      is_image_layout(target_layout) && is_image_layout(golden_layout) && target_layout != golden_layout;
   if (declared) {
     const bool golden_channels_first = golden_layout == Layout::nchw;
     if (auto axes = transposition(target, golden, golden_channels_first)) {
@@ -93,8 +94,9 @@ Arrangement arrange(const Shape& target, Layout target_layout, const Shape& gold
       return result;
     }
   result.possible = false;
-  result.note = fmt::format("shape {} against {}{}", shape_text(target), shape_text(golden),
-                            element_count(target) == element_count(golden) ? ", as many elements in another order" : "");
+  result.note =
+      fmt::format("shape {} against {}{}", shape_text(target), shape_text(golden),
+                  element_count(target) == element_count(golden) ? ", as many elements in another order" : "");
   return result;
 }
 
@@ -134,9 +136,11 @@ Unpacked unpack(std::vector<double> values, const Descriptor& descriptor) {
     out.note = "channel blocks unpacked";
   }
   if (!logical.empty() && logical != out.shape && logical.size() == out.shape.size() &&
-      std::equal(logical.begin(), logical.end(), out.shape.begin(), [](int64_t in, int64_t all) { return in >= 0 && in <= all; })) {
+      std::equal(logical.begin(), logical.end(), out.shape.begin(),
+                 [](int64_t in, int64_t all) { return in >= 0 && in <= all; })) {
     out.values = cut(out.values, out.shape, logical);
-    out.note += fmt::format("{}padding cut, {} to {}", out.note.empty() ? "" : "; ", shape_text(out.shape), shape_text(logical));
+    out.note += fmt::format("{}padding cut, {} to {}", out.note.empty() ? "" : "; ", shape_text(out.shape),
+                            shape_text(logical));
     out.shape = logical;
   }
   return out;

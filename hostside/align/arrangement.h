@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrangement: how the target's axes lie against the golden's, so that element i of one belongs to element i of the other.
+// Arrangement: how the target's axes lie against the golden's, so that element i of one belongs to element i of the
+// other.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@ struct Arrangement {
   std::string note;              // what was done, or why it is not possible; empty: nothing worth a word
 };
 
-// Shapes are those of unpack()ed values. Declared layouts (NCHW, NHWC) decide first; where they are silent, equal shapes
-// lie alike, and shapes that are NHWC and NCHW of each other are transposed. Axes of length 1 are ignored.
+// Shapes are those of unpack()ed values. Declared layouts (NCHW, NHWC) decide first; where they are silent, equal
+// shapes lie alike, and shapes that are NHWC and NCHW of each other are transposed. Axes of length 1 are ignored.
 Arrangement arrange(const Shape& target, Layout target_layout, const Shape& golden, Layout golden_layout);
 
 struct Unpacked {

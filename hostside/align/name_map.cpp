@@ -50,8 +50,8 @@ NameMap parse_name_map(const std::string& text, const std::string& origin) {
     const std::string target = trimmed(line.substr(0, gap));
     const std::string golden = gap == std::string::npos ? "" : trimmed(line.substr(gap));
     if (golden.empty() || golden.find_first_of(tabbed ? "\t" : " ") != std::string::npos)
-      throw std::runtime_error(
-          fmt::format("{}:{}: expected `target golden`; separate the two by a tab if a name holds spaces", origin, number));
+      throw std::runtime_error(fmt::format(
+          "{}:{}: expected `target golden`; separate the two by a tab if a name holds spaces", origin, number));
     if (!map.emplace(target, golden).second)
       throw std::runtime_error(fmt::format("{}:{}: target \"{}\" is mapped twice", origin, number, target));
   }

@@ -43,7 +43,8 @@ bool natural_less(const std::string& a, const std::string& b) {
     i += x.size();
     j += y.size();
     if (is_digit(x[0]) && is_digit(y[0])) {
-      const std::string p = x.substr(std::min(x.find_first_not_of('0'), x.size())), q = y.substr(std::min(y.find_first_not_of('0'), y.size()));
+      const std::string p = x.substr(std::min(x.find_first_not_of('0'), x.size())),
+                        q = y.substr(std::min(y.find_first_not_of('0'), y.size()));
       if (p.size() != q.size()) return p.size() < q.size();
       if (p != q) return p < q;
     } else if (x != y) {
@@ -58,8 +59,10 @@ bool is_npy_folder(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored) || !files_with(path, ".mcap").empty()) return false;
   if (files_with(path, ".npy").empty())
-    throw std::runtime_error(fmt::format("{} holds neither captures (*.mcap) nor arrays (*.npy); name a capture, or a folder that "
-                                         "holds the files themselves", path));
+    throw std::runtime_error(
+        fmt::format("{} holds neither captures (*.mcap) nor arrays (*.npy); name a capture, or a folder that "
+                    "holds the files themselves",
+                    path));
   return true;
 }
 

@@ -53,7 +53,8 @@ const CapturedFrame* find(const Frames& frames, uint64_t number) {
 }
 
 const CapturedFrame* first_complete(const Frames& frames) {
-  const auto found = std::find_if(frames.begin(), frames.end(), [](auto* frame) { return frame->complete() && frame->tensors > 0; });
+  const auto found =
+      std::find_if(frames.begin(), frames.end(), [](auto* frame) { return frame->complete() && frame->tensors > 0; });
   return found == frames.end() ? nullptr : *found;
 }
 
@@ -65,10 +66,12 @@ const CapturedFrame* first_complete_or_first(const Frames& frames) {
 
 const CapturedFrame* chosen(const Opened& side, uint64_t number, const char* option) {
   const Frames frames = side.frames();
-  if (frames.empty()) throw std::runtime_error(fmt::format("{} is a folder of arrays and has no frames; leave {} out", side.path, option));
+  if (frames.empty())
+    throw std::runtime_error(
+        fmt::format("{} is a folder of arrays and has no frames; leave {} out", side.path, option));
   if (const CapturedFrame* frame = find(frames, number)) return frame;
-  throw std::runtime_error(fmt::format("{} has no frame {}; it holds {} frames, from {} to {}", side.path, number, frames.size(),
-                                       frames.front()->number, frames.back()->number));
+  throw std::runtime_error(fmt::format("{} has no frame {}; it holds {} frames, from {} to {}", side.path, number,
+                                       frames.size(), frames.front()->number, frames.back()->number));
 }
 
 struct Picked {
@@ -84,7 +87,8 @@ Picked pick_frames(const Opened& target, const Opened& golden, const FrameChoice
   if (!choice.target && !choice.golden)
     for (const CapturedFrame* frame : t) {
       const CapturedFrame* same = find(g, frame->number);
-      if (frame->complete() && frame->tensors > 0 && same && same->complete() && same->tensors > 0) return {frame, same};
+      if (frame->complete() && frame->tensors > 0 && same && same->complete() && same->tensors > 0)
+        return {frame, same};
     }
   if (!picked.target) picked.target = picked.golden ? find(t, picked.golden->number) : nullptr;
   if (!picked.target) picked.target = first_complete_or_first(t);
@@ -196,8 +200,10 @@ class FrameSide {
     Key predecessor;
     for (const LayerCoverage& layer : coverage(*capture_, {{{frame_.number, frame_.number}}}).layers) {
       if (layer.session != frame_.session || layer.state == LayerState::constant) continue;
-      if (known_.insert({layer.model, layer.name}).second) behind[predecessor].push_back(absent(layer));
-      else if (layer.whole + layer.truncated + layer.damaged + layer.summarised > 0) predecessor = {layer.model, layer.name};
+      if (known_.insert({layer.model, layer.name}).second)
+        behind[predecessor].push_back(absent(layer));
+      else if (layer.whole + layer.truncated + layer.damaged + layer.summarised > 0)
+        predecessor = {layer.model, layer.name};
     }
     merged = std::move(behind[Key()]);
     for (SideTensor& tensor : side_.tensors) {
@@ -249,12 +255,14 @@ class FrameSide {
 
   void add_notes() {
     if (repeated_ > 0)
-      side_.notes.push_back(fmt::format("{} captures repeat a name within the frame; the first of each is compared", repeated_));
+      side_.notes.push_back(
+          fmt::format("{} captures repeat a name within the frame; the first of each is compared", repeated_));
     if (capture_->sessions().size() > 1)
       side_.notes.push_back(fmt::format("holds {} sessions; session {} is compared", capture_->sessions().size(),
                                         session_.uuid.empty() ? std::to_string(frame_.session) : session_.uuid));
     if (capture_->problems().errors() > 0)
-      side_.notes.push_back(fmt::format("{} problems while reading; `dumphook info` lists them", capture_->problems().errors()));
+      side_.notes.push_back(
+          fmt::format("{} problems while reading; `dumphook info` lists them", capture_->problems().errors()));
   }
 
   const SharedCapture capture_;
@@ -276,7 +284,8 @@ Sides open_sides(const std::string& target_path, const std::string& golden_path,
   const Picked picked = pick_frames(target, golden, choice);
   Sides sides{side_of(target, picked.target), side_of(golden, picked.golden)};
   if (picked.target && picked.golden && picked.target->number != picked.golden->number)
-    sides.golden.notes.push_back(fmt::format("frame {} stands against the target's frame {}", picked.golden->number, picked.target->number));
+    sides.golden.notes.push_back(
+        fmt::format("frame {} stands against the target's frame {}", picked.golden->number, picked.target->number));
   return sides;
 }
 

@@ -88,8 +88,10 @@ std::vector<Row> merge(const std::vector<size_t>& other_of_lead, size_t other_co
   std::map<size_t, std::vector<size_t>> behind;  // matched other position (kNone: at the start) -> unmatched ones
   size_t predecessor = kNone;
   for (size_t other = 0; other < other_count; ++other) {
-    if (matched.count(other)) predecessor = other;
-    else behind[predecessor].push_back(other);
+    if (matched.count(other))
+      predecessor = other;
+    else
+      behind[predecessor].push_back(other);
   }
   std::vector<Row> rows;
   for (size_t other : behind[kNone]) rows.push_back({kNone, other});
@@ -119,9 +121,12 @@ Alignment align(Side target_side, Side golden_side, const NameMap& map) {
 
   Matcher matcher(t, g);
   match_by_map(matcher, map, result.notes);
-  match_by(matcher, [](const SideTensor& tensor) { return std::pair(tensor.descriptor.model, tensor.descriptor.name); });
+  match_by(matcher,
+           [](const SideTensor& tensor) { return std::pair(tensor.descriptor.model, tensor.descriptor.name); });
   match_by(matcher, [](const SideTensor& tensor) { return tensor.descriptor.name; });
-  match_by(matcher, [](const SideTensor& tensor) { return tensor.stem.empty() ? stem_of_name(tensor.descriptor.name) : tensor.stem; });
+  match_by(matcher, [](const SideTensor& tensor) {
+    return tensor.stem.empty() ? stem_of_name(tensor.descriptor.name) : tensor.stem;
+  });
   match_by_origin(matcher);
 
   const bool golden_leads = !target->order_known && golden->order_known;

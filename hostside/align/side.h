@@ -32,10 +32,10 @@ struct SideTensor {
 
 // How much of what was there is here.
 struct SideCoverage {
-  std::optional<uint64_t> frame;  // none: the side has no frames
-  std::string frame_state;        // "complete", "incomplete", "abandoned", "open" (no FrameEnd)
-  uint64_t seen = 0;              // tensors offered in this frame, as FrameEnd or the folder says
-  uint64_t captured = 0;          // tensors here, with all their parts
+  std::optional<uint64_t> frame;              // none: the side has no frames
+  std::string frame_state;                    // "complete", "incomplete", "abandoned", "open" (no FrameEnd)
+  uint64_t seen = 0;                          // tensors offered in this frame, as FrameEnd or the folder says
+  uint64_t captured = 0;                      // tensors here, with all their parts
   std::optional<uint64_t> declared, visible;  // outputs of the declared model: all; those that can be captured
   std::map<std::string, uint64_t> lost;       // of this frame, by reason
   bool unconfirmed = false;                   // nobody acknowledged the stream, or the frame's end is missing
@@ -44,11 +44,11 @@ struct SideCoverage {
 };
 
 struct Side {
-  std::string label;                // as the user named it
+  std::string label;  // as the user named it
   std::vector<SideTensor> tensors;
-  bool order_known = false;         // tensors are in execution order; else in order of appearance or of name
+  bool order_known = false;  // tensors are in execution order; else in order of appearance or of name
   SideCoverage coverage;
-  std::vector<std::string> notes;   // what the user must know before reading results
+  std::vector<std::string> notes;  // what the user must know before reading results
 };
 
 }  // namespace dumphook

@@ -40,7 +40,7 @@ struct Options {
 // ---- Limits on the command line
 
 // "0.9" or, for the norm ratio, "0.8,1.25".
-LimitOption parse_limit(const MetricInfo& metric, State outside, const std::string& text) {
+LimitOption parse_limit(const std::string& flag, const MetricInfo& metric, State outside, const std::string& text) {
   std::vector<double> numbers;
   for (size_t from = 0; from <= text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());
@@ -51,30 +51,34 @@ LimitOption parse_limit(const MetricInfo& metric, State outside, const std::stri
     } catch (const std::exception&) {
     }
     if (used != one.size() || used == 0 || !std::isfinite(numbers.back()))
-      throw CLI::ValidationError(fmt::format("\"{}\" is not a number", one));
+      throw CLI::ValidationError(flag, fmt::format("\"{}\" is not a number", one));
     from = comma + 1;
   }
   const bool is_ratio = metric.key == "norm_ratio";
   if (numbers.size() != (is_ratio ? 2u : 1u) || (is_ratio && numbers[0] > numbers[1]))
-    throw CLI::ValidationError(is_ratio ? "takes LOW,HIGH, as in 0.8,1.25" : "takes one number");
+    throw CLI::ValidationError(flag, is_ratio ? "takes LOW,HIGH, as in 0.8,1.25" : "takes one number");
   if (is_ratio) return {&metric, outside, numbers[0], numbers[1]};
   const bool is_minimum = metric.key == "cosine" || metric.key == "sqnr_db";
-  return is_minimum ? LimitOption{&metric, outside, numbers[0], kInf} : LimitOption{&metric, outside, -kInf, numbers[0]};
+  return is_minimum ? LimitOption{&metric, outside, numbers[0], kInf}
+                    : LimitOption{&metric, outside, -kInf, numbers[0]};
 }
 
 void add_limit_options(CLI::App& verb, Options& options) {
   for (const MetricInfo& metric : kMetrics)
     for (State outside : {State::fail, State::warn}) {
-      std::string flag(metric.key);
+      std::string flag = (outside == State::fail ? "--" : "--warn-") + std::string(metric.key);
       std::replace(flag.begin(), flag.end(), '_', '-');
       const bool is_minimum = metric.key == "cosine" || metric.key == "sqnr_db";
       const bool is_ratio = metric.key == "norm_ratio";
       verb.add_option_function<std::string>(
-              (outside == State::fail ? "--" : "--warn-") + flag,
-              [&options, &metric, outside](const std::string& text) {
-                options.limits.push_back(parse_limit(metric, outside, text));
+              flag,
+              [&options, &metric, outside, flag](const std::string& text) {
+                options.limits.push_back(parse_limit(flag, metric, outside, text));
               },
-              fmt::format("{} {} this", name_of(outside), is_ratio ? "outside" : is_minimum ? "below" : "above"))
+              fmt::format("{} {} this", name_of(outside),
+                          is_ratio     ? "outside"
+                          : is_minimum ? "below"
+                                       : "above"))
           ->type_name(is_ratio ? "LOW,HIGH" : "NUMBER")
           ->group("Limits");
     }
@@ -108,8 +112,10 @@ void write_file(const std::string& path, const std::string& text, bool force) {
 }
 
 void emit(Context& context, const std::string& path, const std::string& text, bool force) {
-  if (path.empty() || path == "-") context.out.text(text);
-  else write_file(path, text, force);
+  if (path.empty() || path == "-")
+    context.out.text(text);
+  else
+    write_file(path, text, force);
 }
 
 std::string report_text(const Context& context, const Options& options, const Comparison& comparison) {
@@ -158,14 +164,17 @@ void run(Context& context, Options options) {
   const Alignment alignment = align(std::move(sides.target), std::move(sides.golden), map);
   const Comparison comparison = [&] {
     ProgressLine line;
-    return compare(alignment, limits_from(options), [&](size_t done, size_t total, const std::string&) { line(done, total); });
+    return compare(alignment, limits_from(options),
+                   [&](size_t done, size_t total, const std::string&) { line(done, total); });
   }();
 
   if (json_besides) emit(context, options.json_path, json_report(comparison, options.allow_unmatched), options.force);
   emit(context, options.out_path, report_text(context, options, comparison), options.force);
   // A failed limit is a fact whatever is missing, so it wins over missing data.
-  if (comparison.failed()) context.exit_code = kExitLimitsFailed;
-  else if (comparison.has_holes(options.allow_unmatched)) context.exit_code = kExitDataMissing;
+  if (comparison.failed())
+    context.exit_code = kExitLimitsFailed;
+  else if (comparison.has_holes(options.allow_unmatched))
+    context.exit_code = kExitDataMissing;
 }
 
 }  // namespace
@@ -173,10 +182,14 @@ void run(Context& context, Options options) {
 void add_compare(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("compare", "Compare a capture, layer by layer, with its golden");
   auto options = std::make_shared<Options>();
-  verb->add_option("target", options->target, "under test: a capture, or a folder of *.mcap or of *.npy files")->required();
+  verb->add_option("target", options->target, "under test: a capture, or a folder of *.mcap or of *.npy files")
+      ->required();
   verb->add_option("golden", options->golden, "the reference, likewise")->required();
-  verb->add_option("--map", options->map_path, "file of lines `target golden`, or a JSON object, where names differ")->type_name("FILE");
-  verb->add_option("--frame", options->frames.target, "frame of the target (default: the first that both hold completely)")->type_name("N");
+  verb->add_option("--map", options->map_path, "file of lines `target golden`, or a JSON object, where names differ")
+      ->type_name("FILE");
+  verb->add_option("--frame", options->frames.target,
+                   "frame of the target (default: the first that both hold completely)")
+      ->type_name("N");
   verb->add_option("--golden-frame", options->frames.golden, "frame of the golden (default: the same)")->type_name("N");
   verb->add_option("--preset", options->preset, "limits to start from, and whose vendor's rule to show")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPresetNames), std::end(kPresetNames))))
@@ -185,14 +198,17 @@ void add_compare(CLI::App& app, Context& context) {
   verb->add_option("--format", options->format, "what to print")
       ->check(CLI::IsMember({"table", "json", "csv", "sigmastar"}))
       ->type_name("table|json|csv|sigmastar");
-  CLI::Option* json = verb->add_option("--json", options->json_path, "print JSON; with FILE, write it there besides the report")
-                          ->expected(0, 1)
-                          ->type_name("[FILE]");
-  verb->add_option("--out", options->out_path, "write the report there instead of to standard output")->type_name("FILE");
+  CLI::Option* json =
+      verb->add_option("--json", options->json_path, "print JSON; with FILE, write it there besides the report")
+          ->expected(0, 1)
+          ->type_name("[FILE]");
+  verb->add_option("--out", options->out_path, "write the report there instead of to standard output")
+      ->type_name("FILE");
   verb->add_flag("--force", options->force, "overwrite files that exist");
   add_limit_options(*verb, *options);
   verb->footer(
-      "A layer fails by any limit for fail, else warns by any for warn. Without options: fail at cosine < 0.95 or norm ratio\n"
+      "A layer fails by any limit for fail, else warns by any for warn. Without options: fail at cosine < 0.95 or norm "
+      "ratio\n"
       "outside 0.8,1.25, or NaN or Inf of its own; warn at cosine < 0.99 or norm ratio outside 0.9,1.1.\n"
       "Exit codes: 4 a layer or an input failed; else 3 something was not judged; else 0.");
   verb->callback([&context, options, json] {

@@ -88,7 +88,8 @@ void score_numbers(LayerScore& score, const Tensor& target, const Tensor& golden
   add_reason(score, t.note);
   for (const Tensor* tensor : {&target, &golden})
     if (!quantization_fits(tensor->descriptor.quantization, tensor->descriptor.shape))
-      add_reason(score, fmt::format("the {}'s quantization does not fit its shape: taken as stored", tensor == &target ? "target" : "golden"));
+      add_reason(score, fmt::format("the {}'s quantization does not fit its shape: taken as stored",
+                                    tensor == &target ? "target" : "golden"));
   if (!g.note.empty()) add_reason(score, "golden: " + g.note);
   const Arrangement arrangement = arrange(t.shape, t.layout, g.shape, g.layout);
   add_reason(score, arrangement.note);
@@ -115,7 +116,7 @@ LayerScore describe(const Pair& pair, size_t index) {
   const auto fill = [&](const Descriptor& d, Presence presence) {
     score.name = d.name;
     score.op = score.op.empty() ? d.op : score.op;
-    score.shape = d.shape;
+    if (presence == Presence::whole || presence == Presence::truncated || score.shape.empty()) score.shape = d.shape;
     if (d.role != Role::intermediate) score.role = d.role;
     const bool known = presence == Presence::whole || presence == Presence::truncated;
     return known && (d.dtype != DType::raw || !d.shape.empty()) ? std::optional(d.dtype) : std::optional<DType>();

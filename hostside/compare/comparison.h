@@ -16,13 +16,13 @@
 namespace dumphook {
 
 struct LayerScore {
-  size_t index = 0;  // of the row: inputs from 0, layers after them, in execution order
-  std::string name;  // the target's; the golden's where the target has none
+  size_t index = 0;         // of the row: inputs from 0, layers after them, in execution order
+  std::string name;         // the target's; the golden's where the target has none
   std::string golden_name;  // empty: no counterpart
   std::string op;
   Role role = Role::intermediate;
   std::optional<DType> target_dtype, golden_dtype;
-  Shape shape;  // the target's; the golden's where the target has none
+  Shape shape;                     // the target's; the golden's where the target has none
   std::optional<Metrics> metrics;  // numeric pairs only
   State verdict = State::not_comparable;
   std::optional<State> vendor_verdict;
@@ -40,9 +40,9 @@ struct Comparison {
   SideCoverage target_coverage, golden_coverage;
   std::vector<std::string> notes;
   std::vector<LayerScore> inputs, layers;
-  std::map<State, size_t> counts;         // over inputs and layers
-  std::optional<size_t> first_bad, worst; // positions in layers
-  Trend trend;                            // at: position in layers
+  std::map<State, size_t> counts;          // over inputs and layers
+  std::optional<size_t> first_bad, worst;  // positions in layers
+  Trend trend;                             // at: position in layers
 
   size_t count(State state) const;
   size_t judged() const;
@@ -52,9 +52,9 @@ struct Comparison {
   bool has_holes(bool unmatched_allowed = false) const;
 };
 
-// first_bad is the first layer that fails; inputs are apart and never first_bad. An input, or the output of a quantize op,
-// that is nowhere further from its golden than one quantization step warns instead of failing: that error is the format's.
-// worst is the layer with the largest rel_euclidean (NaN or Inf of its own: larger than any).
+// first_bad is the first layer that fails; inputs are apart and never first_bad. An input, or the output of a quantize
+// op, that is nowhere further from its golden than one quantization step warns instead of failing: that error is the
+// format's. worst is the layer with the largest rel_euclidean (NaN or Inf of its own: larger than any).
 using Progress = std::function<void(size_t done, size_t total, const std::string& name)>;
 Comparison compare(const Alignment& alignment, const Limits& limits, const Progress& progress = {});
 

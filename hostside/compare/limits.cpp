@@ -109,7 +109,8 @@ Judgement judge(const Metrics& m, const Limits& limits) {
   if (!reason.empty()) return {State::fail, reason};
   if (m.finite_pairs == 0) return {State::warn, "no finite element to compare"};
   if (m.golden_only_nonfinite > 0)
-    return {State::warn, fmt::format("the golden has NaN or Inf in {} elements where the target is finite", m.golden_only_nonfinite)};
+    return {State::warn, fmt::format("the golden has NaN or Inf in {} elements where the target is finite",
+                                     m.golden_only_nonfinite)};
   return {State::pass, {}};
 }
 

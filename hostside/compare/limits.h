@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits: what a layer's metrics may be before the layer is suspicious (warn) or bad (fail); and the vendors' own rules.
+// Limits: what a layer's metrics may be before the layer is suspicious (warn) or bad (fail); and the vendors' own
+// rules.
 //
 // Presets            fails                                                           warns
-//   default          cosine < 0.95 · norm_ratio outside 0.8 .. 1.25                  cosine < 0.99 · norm_ratio outside 0.9 .. 1.1
-//   ascend           cosine < 0.99 · rel_euclidean > 0.05 · rmse > 1 · norm gate     norm_ratio outside 0.9 .. 1.1
-//   sigmastar        cosine < 0.99 · rel_l1 > 0.1 · norm gate                        norm_ratio outside 0.9 .. 1.1
+//   default          cosine < 0.95 · norm_ratio outside 0.8 .. 1.25                  cosine < 0.99 · norm_ratio outside
+//   0.9 .. 1.1 ascend           cosine < 0.99 · rel_euclidean > 0.05 · rmse > 1 · norm gate     norm_ratio outside 0.9
+//   .. 1.1 sigmastar        cosine < 0.99 · rel_l1 > 0.1 · norm gate                        norm_ratio outside 0.9
+//   .. 1.1
 // Every preset has the norm gate (fails outside 0.8 .. 1.25): a wrong scale leaves the cosine at 1. The default cosine
 // limits let 8-bit quantization noise pass, which adds up to a cosine of 0.95 .. 0.999 over a deep network.
 #pragma once
@@ -19,11 +21,19 @@
 namespace dumphook {
 
 enum class State : uint8_t {
-  pass, warn, fail, unmatched, not_captured, truncated, inside_npu, hidden_by_fusion, not_comparable
+  pass,
+  warn,
+  fail,
+  unmatched,
+  not_captured,
+  truncated,
+  inside_npu,
+  hidden_by_fusion,
+  not_comparable
 };
-const char* name_of(State state);        // as in JSON: "pass", ..., "not captured", "inside-npu", "hidden by fusion"
-bool is_judged(State state);             // pass, warn or fail
-bool is_missing_data(State state);       // unmatched, not captured, truncated, not comparable: a hole in the verdict
+const char* name_of(State state);   // as in JSON: "pass", ..., "not captured", "inside-npu", "hidden by fusion"
+bool is_judged(State state);        // pass, warn or fail
+bool is_missing_data(State state);  // unmatched, not captured, truncated, not comparable: a hole in the verdict
 
 enum class Preset : uint8_t { standard, ascend, sigmastar };
 inline constexpr std::string_view kPresetNames[] = {"default", "ascend", "sigmastar"};
@@ -53,8 +63,10 @@ struct Judgement {
 // finite pair, warn. Tensors without elements pass.
 Judgement judge(const Metrics& metrics, const Limits& limits);
 
-// The vendor's verdict by the vendor's own rule, with its own treatment of zero vectors and scalars; none for `standard`.
-//   ascend     msaccucmp IsPrecisionError without its KL and mean-relative-error terms: cosine < 0.99, rel_euclidean > 0.05
+// The vendor's verdict by the vendor's own rule, with its own treatment of zero vectors and scalars; none for
+// `standard`.
+//   ascend     msaccucmp IsPrecisionError without its KL and mean-relative-error terms: cosine < 0.99, rel_euclidean >
+//   0.05
 //              or rmse > 1. One element: cosine 1. One side zero: cosine undefined, the row is exempt.
 //   sigmastar  DumpDebug: COS < 0.99 or "RMSE" (rel_l1) > 0.1. A zero vector on either side: COS 0.
 std::optional<State> vendor_judge(Preset preset, const Metrics& metrics);

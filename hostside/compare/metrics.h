@@ -36,7 +36,7 @@ struct Metrics {
   uint64_t finite_pairs = 0;  // elements that the sums hold
   uint64_t target_nan = 0, target_inf = 0;
   uint64_t golden_nan = 0, golden_inf = 0;
-  uint64_t same_nonfinite = 0;  // both NaN, or both the same Inf, at the same place
+  uint64_t same_nonfinite = 0;         // both NaN, or both the same Inf, at the same place
   uint64_t target_only_nonfinite = 0;  // target NaN or Inf where golden is finite
   uint64_t golden_only_nonfinite = 0;
   bool target_zero = false, golden_zero = false;  // all finite pairs are zero on that side

@@ -54,9 +54,11 @@ Json rows(const std::vector<LayerScore>& scores) {
 }
 
 Json side_object(const SideCoverage& side) {
-  return {{"frame", or_null(side.frame)},       {"frame_state", side.frame_state}, {"complete", side.complete()},
-          {"seen", side.seen},                  {"captured", side.captured},       {"declared", or_null(side.declared)},
-          {"visible", or_null(side.visible)},   {"unconfirmed", side.unconfirmed}, {"lost", Json(side.lost)}};
+  return {{"frame", or_null(side.frame)},     {"frame_state", side.frame_state},
+          {"complete", side.complete()},      {"seen", side.seen},
+          {"captured", side.captured},        {"declared", or_null(side.declared)},
+          {"visible", or_null(side.visible)}, {"unconfirmed", side.unconfirmed},
+          {"lost", Json(side.lost)}};
 }
 
 Json coverage_object(const Comparison& comparison, bool unmatched_allowed) {
@@ -64,7 +66,8 @@ Json coverage_object(const Comparison& comparison, bool unmatched_allowed) {
   for (const auto& [state, number_of] : comparison.counts) counts[name_of(state)] = number_of;
   for (const auto* list : {&comparison.inputs, &comparison.layers})
     for (const LayerScore& score : *list)
-      if (score.verdict == State::unmatched) (score.golden_name.empty() ? only_target : only_golden).push_back(score.name);
+      if (score.verdict == State::unmatched)
+        (score.golden_name.empty() ? only_target : only_golden).push_back(score.name);
   return {{"complete", !comparison.has_holes(unmatched_allowed)},
           {"rows", comparison.inputs.size() + comparison.layers.size()},
           {"judged", comparison.judged()},

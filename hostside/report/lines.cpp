@@ -17,16 +17,16 @@ std::string quoted(const std::string& field) {
 }
 
 std::string csv_line(const LayerScore& score, bool is_input) {
-  std::string line = fmt::format(
-      "{},{},{},{},{},{},{},{}", score.index, is_input ? "input" : "layer", quoted(score.op), quoted(score.name),
-      quoted(score.golden_name), score.target_dtype ? dtype_name(*score.target_dtype) : "",
-      score.golden_dtype ? dtype_name(*score.golden_dtype) : "", shape_text(score.shape));
+  std::string line = fmt::format("{},{},{},{},{},{},{},{}", score.index, is_input ? "input" : "layer", quoted(score.op),
+                                 quoted(score.name), quoted(score.golden_name),
+                                 score.target_dtype ? dtype_name(*score.target_dtype) : "",
+                                 score.golden_dtype ? dtype_name(*score.golden_dtype) : "", shape_text(score.shape));
   for (const MetricInfo& metric : kMetrics)
     line += score.metrics ? fmt::format(",{}", (*score.metrics).*metric.value) : ",";
   for (const CountInfo& count : kMetricCounts)
     line += score.metrics ? fmt::format(",{}", (*score.metrics).*count.value) : ",";
-  return line + fmt::format(",{},{},{}\n", name_of(score.verdict), score.vendor_verdict ? name_of(*score.vendor_verdict) : "",
-                            quoted(score.reason));
+  return line + fmt::format(",{},{},{}\n", name_of(score.verdict),
+                            score.vendor_verdict ? name_of(*score.vendor_verdict) : "", quoted(score.reason));
 }
 
 }  // namespace

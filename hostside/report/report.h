@@ -14,8 +14,8 @@ struct TableStyle {
   bool unmatched_allowed = false;  // tensors that only one side has are no hole
 };
 
-// Coverage, inputs, then one row per layer, a legend, first bad, worst, trend, counts, and the verdict over all. Control
-// characters in names are shown as '?'.
+// Coverage, inputs, then one row per layer, a legend, first bad, worst, trend, counts, and the verdict over all.
+// Control characters in names are shown as '?'.
 std::string table_report(const Comparison& comparison, const TableStyle& style);
 
 // The stable JSON, "format": 1. Numbers that JSON does not have are the strings "inf", "-inf" and "nan" (undefined).
@@ -25,8 +25,8 @@ std::string json_report(const Comparison& comparison, bool unmatched_allowed = f
 // A header line, then one line per row, quoted as RFC 4180 asks.
 std::string csv_report(const Comparison& comparison);
 
-// As SigmaStar's DumpDebug prints: `0) data MSE: 0.028521 COS: 0.990174 RMSE: 0.191048`, RMSE being the relative L1 error.
-// Numbered from 0 over the compared tensors, inputs first.
+// As SigmaStar's DumpDebug prints: `0) data MSE: 0.028521 COS: 0.990174 RMSE: 0.191048`, RMSE being the relative L1
+// error. Numbered from 0 over the compared tensors, inputs first.
 std::string sigmastar_report(const Comparison& comparison);
 
 }  // namespace dumphook

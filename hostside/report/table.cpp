@@ -24,8 +24,9 @@ struct Shrink {
   Column column;
   size_t least;
 };
-constexpr Shrink kShrinkable[] = {{kName, 24}, {kOp, 8}, {kShape, 9}, {kName, 12}, {kOp, 4}};
-constexpr size_t kLeastReason = 16;
+constexpr Shrink kShrinkable[] = {{kName, 24}, {kOp, 8}, {kName, 16}, {kOp, 4}};
+constexpr size_t kVerdictWidth = 4;  // pass, warn, fail; the rarer words push the reason aside
+constexpr size_t kLeastReason = 30;
 
 size_t code_points(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -52,7 +53,10 @@ std::string metric_cell(double value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   const double size = std::fabs(value);
   if (value == 0) return "0";
-  return size >= 1e-4 && size < 1e5 ? fmt::format("{:.{}f}", value, size < 10 ? 5 : size < 1000 ? 3 : 1)
+  return size >= 1e-4 && size < 1e5 ? fmt::format("{:.{}f}", value,
+                                                  size < 10     ? 5
+                                                  : size < 1000 ? 3
+                                                                : 1)
                                     : fmt::format("{:.2e}", value);
 }
 
@@ -72,9 +76,12 @@ Cells cells_of(const LayerScore& score, bool is_input) {
   cells[kShape] = score.target_dtype || score.golden_dtype ? shape_text(score.shape) : "-";
   for (size_t i = 0; i < kShownMetrics.size(); ++i) {
     std::string& cell = cells[kFirstMetric + i];
-    if (!score.metrics) cell = "-";
-    else if (kShownMetrics[i] == "cosine") cell = cosine_cell(score.metrics->cosine);
-    else cell = metric_cell((*score.metrics).*metric_named(kShownMetrics[i]).value);
+    if (!score.metrics)
+      cell = "-";
+    else if (kShownMetrics[i] == "cosine")
+      cell = cosine_cell(score.metrics->cosine);
+    else
+      cell = metric_cell((*score.metrics).*metric_named(kShownMetrics[i]).value);
   }
   cells[kVerdict] = name_of(score.verdict);
   return cells;
@@ -99,7 +106,9 @@ const char* colour_of(State state) {
 
 class Table {
  public:
-  Table(const Comparison& comparison, const TableStyle& style) : comparison_(comparison), style_(style) { measure_columns(); }
+  Table(const Comparison& comparison, const TableStyle& style) : comparison_(comparison), style_(style) {
+    measure_columns();
+  }
 
   std::string text() {
     write_coverage();
@@ -128,8 +137,8 @@ class Table {
     for (const LayerScore& score : comparison_.layers) widen(cells_of(score, false));
     if (style_.width <= 0) return;
 
-    size_t needed = kLeastReason + 2;
-    for (size_t width : widths_) needed += width + 2;
+    size_t needed = kVerdictWidth + 2 + kLeastReason;
+    for (size_t i = 0; i < kVerdict; ++i) needed += widths_[i] + 2;
     const auto limit = static_cast<size_t>(style_.width);
     for (const Shrink& shrink : kShrinkable) {
       size_t& width = widths_[shrink.column];
@@ -152,10 +161,12 @@ class Table {
     std::string verdict = state ? painted(*state, cells[kVerdict]) : cells[kVerdict];
     std::string why = printable(reason);
     if (!why.empty()) {
-      verdict += std::string(widths_[kVerdict] - code_points(cells[kVerdict]) + 2, ' ');
-      const size_t taken = left + widths_[kVerdict] + 2;
+      const size_t word = code_points(cells[kVerdict]), padding = (word < kVerdictWidth ? kVerdictWidth - word : 0) + 2;
+      verdict += std::string(padding, ' ');
+      const size_t taken = left + word + padding;
       if (style_.width > 0)
-        why = static_cast<size_t>(style_.width) > taken + 3 ? head_of(why, static_cast<size_t>(style_.width) - taken) : "";
+        why = static_cast<size_t>(style_.width) > taken + 3 ? head_of(why, static_cast<size_t>(style_.width) - taken)
+                                                            : "";
     }
     out_ += row + verdict + why + "\n";
   }
@@ -174,8 +185,10 @@ class Table {
     if (side.frame) text += " " + side.frame_state;
     text += fmt::format(" · {} of {} tensors whole", side.captured, std::max(side.seen, side.captured));
     for (const auto& [reason, count] : side.lost) text += fmt::format(" · {} lost: {}", count, reason);
-    if (side.declared) text += fmt::format(" · model declares {}, {} can be captured", *side.declared, side.visible.value_or(0));
-    else if (side.frame) text += " · no model declared: layers never hooked are not known";
+    if (side.declared)
+      text += fmt::format(" · model declares {}, {} can be captured", *side.declared, side.visible.value_or(0));
+    else if (side.frame)
+      text += " · no model declared: layers never hooked are not known";
     if (side.unconfirmed) text += " · unconfirmed";
     out_ += text + "\n";
   }
@@ -201,8 +214,9 @@ class Table {
     for (const LayerScore& score : comparison_.inputs) write_row(cells_of(score, true), score.verdict, score.reason);
     if (!comparison_.inputs.empty() && !comparison_.layers.empty()) out_ += "\n";
     for (const LayerScore& score : comparison_.layers) write_row(cells_of(score, false), score.verdict, score.reason);
-    out_ += "\ndtype target/golden · COS cosine · RMSE root mean square error · MAXABS largest difference · RELL1 sum of "
-            "differences / sum of golden (SigmaStar's RMSE) · NORM norm of target / norm of golden\n";
+    out_ +=
+        "\ndtype target/golden · COS cosine · RMSE root mean square error · MAXABS largest difference\n"
+        "RELL1 sum of differences / sum of golden (SigmaStar's RMSE) · NORM norm of target / norm of golden\n";
   }
 
   void write_texts() {
@@ -245,11 +259,10 @@ class Table {
   void write_summary() {
     out_ += "\n";
     line("first bad {}", comparison_.first_bad ? layer_line(*comparison_.first_bad) : "none");
-    if (comparison_.worst)
-      line("worst     {}, relative error {}", layer_line(*comparison_.worst),
-           metric_cell(comparison_.layers[*comparison_.worst].metrics->rel_euclidean));
+    if (comparison_.worst) line("worst     {}", layer_line(*comparison_.worst));
     if (comparison_.trend.at)
-      line("trend     {} at {}", name_of(comparison_.trend.kind), printable(comparison_.layers[*comparison_.trend.at].name));
+      line("trend     {} at {}", name_of(comparison_.trend.kind),
+           printable(comparison_.layers[*comparison_.trend.at].name));
     std::string counts;
     for (const auto& [state, count] : comparison_.counts)
       counts += fmt::format("{}{} {}", counts.empty() ? "" : " · ", count, painted(state, name_of(state)));
@@ -263,7 +276,8 @@ class Table {
     for (const auto* scores : {&comparison_.inputs, &comparison_.layers})
       for (const LayerScore& score : *scores)
         if (score.vendor_verdict) ++(*score.vendor_verdict == State::pass ? pass : fail);
-    line("vendor    by the rule of {}: {} pass · {} fail", kPresetNames[static_cast<size_t>(comparison_.limits.preset)], pass, fail);
+    line("vendor    by the rule of {}: {} pass · {} fail", kPresetNames[static_cast<size_t>(comparison_.limits.preset)],
+         pass, fail);
   }
 
   std::string verdict() const {
@@ -283,6 +297,8 @@ class Table {
 
 }  // namespace
 
-std::string table_report(const Comparison& comparison, const TableStyle& style) { return Table(comparison, style).text(); }
+std::string table_report(const Comparison& comparison, const TableStyle& style) {
+  return Table(comparison, style).text();
+}
 
 }  // namespace dumphook

@@ -14,7 +14,11 @@ inline std::string printable(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size();) {
     const unsigned first = byte(i);
-    const size_t length = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    const size_t length = first < 0x80                    ? 1
+                          : first >= 0xC2 && first < 0xE0 ? 2
+                          : first >= 0xE0 && first < 0xF0 ? 3
+                          : first >= 0xF0 && first < 0xF5 ? 4
+                                                          : 0;
     bool good = length > 1 ? !(first == 0xC2 && byte(i + 1) < 0xA0) : length == 1 && first >= 0x20 && first != 0x7F;
     for (size_t k = 1; k < length; ++k) good = good && (byte(i + k) & 0xC0u) == 0x80u;
     result += good ? text.substr(i, length) : "?";

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kWindowBytes = size_t{1} << 18;
 constexpr size_t kAlignment = 16;
+constexpr uint64_t kLongestChunkHeader = 128;
 constexpr uint64_t kResyncFree = uint64_t{64} << 20;  // plus 4 times the file: what looking again at bytes may cost
 
 bool known(uint8_t opcode) { return opcode != 0 && opcode <= kLastKnownOpcode; }
@@ -80,8 +81,11 @@ RecordScanner::Step RecordScanner::next(bool final) {
       plausible = fits ? header_plausible(position_ + kRecordPrefixBytes + header.length, size) : !final;
     }
     if (plausible && header.opcode == static_cast<uint8_t>(McapOp::kChunk) && !chunk_.open) {
-      if (!fits && !final && content < 64) return end(true);  // its header is not all there yet
       if (enter_chunk(header.length)) continue;
+      if (!fits && content < kLongestChunkHeader) {  // its header is not all there
+        if (final && resync()) continue;
+        return end(true);
+      }
       plausible = false;
     }
     if (plausible && chunk_.open) {
@@ -142,7 +146,11 @@ RecordScanner::Step RecordScanner::give_record(uint8_t opcode, uint64_t length) 
       record_.content = {};
     }
   }
-  may_look_back_ = !record_.sound;
+  // Only a message's CRC vouches for its length.
+  may_look_back_ = !(message && record_.sound);
+  if (!known(opcode) && opcode < kFirstPrivateOpcode) {
+    report(Severity::warning, position_, "a record of an unknown kind was passed over", "");
+  }
   after_footer_ = opcode == static_cast<uint8_t>(McapOp::kFooter);
   if (position_ < read_end_) resync_spent_ += std::min(length, read_end_ - position_);
   position_ = record_.content_offset + length;
@@ -199,8 +207,7 @@ bool RecordScanner::resync() {
   const bool anchored = chunk_.open && chunk_.data_end <= size;
   const uint64_t limit = anchored ? chunk_.data_end : size;
   const bool look_back = may_look_back_ && resync_affordable();
-  const uint64_t damaged = look_back ? record_.offset : position_;
-  for (uint64_t at = damaged + 1; at < limit;) {
+  for (uint64_t at = (look_back ? record_.offset : position_) + 1; at < limit;) {
     const size_t bytes = static_cast<size_t>(std::min<uint64_t>(kWindowBytes / 2, limit - at));
     const uint8_t* bytes_at = window(at, bytes);
     if (bytes_at == nullptr) return false;
@@ -209,12 +216,7 @@ bool RecordScanner::resync() {
       const uint8_t byte = bytes_at[step];
       if (byte != kMcapMagic[0] && !known(byte)) continue;
       if (candidate(at + step, limit)) {
-        report(Severity::error, damaged,
-               "damaged here: " + std::to_string(at + step - damaged) + " bytes were skipped, reading goes on at offset " +
-                   std::to_string(at + step));
-        position_ = at + step;
-        may_look_back_ = false;
-        after_footer_ = false;
+        go_on_at(at + step);
         return true;
       }
       bytes_at = window(at, bytes);  // candidate may have moved it
@@ -224,13 +226,20 @@ bool RecordScanner::resync() {
     resync_spent_ += bytes;
   }
   if (anchored) {
-    report(Severity::error, damaged, "damaged here: the rest of the chunk was skipped, reading goes on at offset " +
-                                         std::to_string(chunk_.data_end));
-    position_ = chunk_.data_end;
-    may_look_back_ = false;
+    go_on_at(chunk_.data_end);
     return true;
   }
   return false;
+}
+
+void RecordScanner::go_on_at(uint64_t next) {
+  const bool last_is_damaged = may_look_back_ && (!record_.sound || next < position_);
+  const uint64_t damaged = last_is_damaged ? record_.offset : position_;
+  report(Severity::error, damaged,
+         "damaged here: " + std::to_string(next - damaged) + " bytes were skipped, reading goes on at offset " + std::to_string(next));
+  position_ = next;
+  may_look_back_ = false;
+  after_footer_ = false;
 }
 
 // Whether a record that reading can go on with begins here.

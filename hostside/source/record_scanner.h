@@ -71,6 +71,7 @@ class RecordScanner {
   void close_chunk();
   bool enter_chunk(uint64_t length);
   bool resync();
+  void go_on_at(uint64_t next);
   bool candidate(uint64_t at, uint64_t limit);
   bool header_plausible(uint64_t at, uint64_t limit);
   bool only_zeros(uint64_t from);

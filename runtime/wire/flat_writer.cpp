@@ -40,10 +40,6 @@ uint8_t* FlatWriter::vector(FlatSlot slot, size_t count, size_t element_bytes, s
   constexpr size_t kLengthBytes = sizeof(uint32_t);
   if (align < kLengthBytes) align = kLengthBytes;
   const size_t elements_at = align_up(align_up(used_, kLengthBytes) + kLengthBytes, align);
-  if (elements_at > out_.size) {
-    overflowed_ = true;
-    return nullptr;
-  }
   take(elements_at - kLengthBytes - used_, 1);
   const uint32_t at = take(kLengthBytes + static_cast<size_t>(bytes), 1);
   if (at == FlatSlot::kNone) return nullptr;

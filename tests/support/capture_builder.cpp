@@ -12,11 +12,15 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "measure/xxh64.h"
+
+// flatc's names are also those of the reader under test: keep them apart.
+#define dumphook dumphook_schema
 #include "frame_generated.h"
 #include "graph_generated.h"
-#include "measure/xxh64.h"
 #include "session_generated.h"
 #include "tensor_generated.h"
+#undef dumphook
 
 namespace dumphook_test {
 namespace {
@@ -90,38 +94,38 @@ Offset<String> text_or_none(FlatBufferBuilder& builder, const std::string& value
   return value.empty() ? Offset<String>() : builder.CreateString(value);
 }
 
-Offset<dumphook::Descriptor> put_descriptor(FlatBufferBuilder& builder, const TensorSpec& tensor) {
-  Offset<dumphook::Quantization> quantization;
+Offset<dumphook_schema::Descriptor> put_descriptor(FlatBufferBuilder& builder, const TensorSpec& tensor) {
+  Offset<dumphook_schema::Quantization> quantization;
   if (!tensor.scale.empty()) {
     const auto scale = builder.CreateVector(tensor.scale);
     const auto zero_point = vector_or_none(builder, tensor.zero_point);
-    quantization = dumphook::CreateQuantization(
-        builder, tensor.axis < 0 ? dumphook::QuantKind::PER_TENSOR : dumphook::QuantKind::PER_AXIS, tensor.axis, scale, zero_point);
+    quantization = dumphook_schema::CreateQuantization(
+        builder, tensor.axis < 0 ? dumphook_schema::QuantKind::PER_TENSOR : dumphook_schema::QuantKind::PER_AXIS, tensor.axis, scale, zero_point);
   }
-  std::vector<Offset<dumphook::Attribute>> attributes;
+  std::vector<Offset<dumphook_schema::Attribute>> attributes;
   for (const auto& [key, value] : tensor.attributes) {
     const auto key_text = builder.CreateString(key);
-    attributes.push_back(dumphook::CreateAttribute(builder, key_text, builder.CreateString(value)));
+    attributes.push_back(dumphook_schema::CreateAttribute(builder, key_text, builder.CreateString(value)));
   }
-  std::vector<Offset<dumphook::Plane>> planes;
-  for (const auto& plane : tensor.planes) planes.push_back(dumphook::CreatePlane(builder, plane.row_stride, plane.row_bytes, plane.rows));
+  std::vector<Offset<dumphook_schema::Plane>> planes;
+  for (const auto& plane : tensor.planes) planes.push_back(dumphook_schema::CreatePlane(builder, plane.row_stride, plane.row_bytes, plane.rows));
   const auto model = text_or_none(builder, tensor.model), name = text_or_none(builder, tensor.name),
              op = text_or_none(builder, tensor.op), raw_type = text_or_none(builder, tensor.raw_type);
   const auto shape = vector_or_none(builder, tensor.shape);
   const auto plane_list = vector_or_none(builder, planes);
   const auto attribute_list = vector_or_none(builder, attributes);
-  dumphook::DescriptorBuilder table(builder);
+  dumphook_schema::DescriptorBuilder table(builder);
   table.add_hash(descriptor_hash(tensor));
   table.add_tensor_id(tensor.tensor_id);
   table.add_model(model);
   table.add_name(name);
   table.add_op(op);
   table.add_raw_type(raw_type);
-  table.add_role(static_cast<dumphook::Role>(tensor.role));
-  table.add_dtype(static_cast<dumphook::DType>(tensor.dtype));
+  table.add_role(static_cast<dumphook_schema::Role>(tensor.role));
+  table.add_dtype(static_cast<dumphook_schema::DType>(tensor.dtype));
   table.add_shape(shape);
   table.add_planes(plane_list);
-  table.add_layout(static_cast<dumphook::Layout>(tensor.layout));
+  table.add_layout(static_cast<dumphook_schema::Layout>(tensor.layout));
   table.add_quantization(quantization);
   table.add_node_index(tensor.node_index);
   table.add_output_slot(tensor.output_slot);
@@ -146,13 +150,13 @@ std::vector<uint8_t> sealed(FlatBufferBuilder& builder, Offset<Table> root) {
 
 constexpr uint32_t kPlaceholder = 1;  // a zero would be left out
 
-std::vector<dumphook::ReasonCount> reason_counts(const std::map<uint8_t, uint64_t>& lost) {
-  std::vector<dumphook::ReasonCount> counts;
-  for (const auto& [reason, count] : lost) counts.emplace_back(count, static_cast<dumphook::LossReason>(reason));
+std::vector<dumphook_schema::ReasonCount> reason_counts(const std::map<uint8_t, uint64_t>& lost) {
+  std::vector<dumphook_schema::ReasonCount> counts;
+  for (const auto& [reason, count] : lost) counts.emplace_back(count, static_cast<dumphook_schema::LossReason>(reason));
   return counts;
 }
 
-dumphook::CaptureKey key_of(const TensorSpec& tensor, const PartSpec& part) {
+dumphook_schema::CaptureKey key_of(const TensorSpec& tensor, const PartSpec& part) {
   return {descriptor_hash(tensor), part.frame, part.capture_id, part.instance, part.occurrence};
 }
 
@@ -292,7 +296,7 @@ void CaptureBuilder::descriptor(const TensorSpec& tensor, uint64_t seq) {
   seq = take_seq(seq);
   FlatBufferBuilder builder;
   const auto descriptor = put_descriptor(builder, tensor);
-  dumphook::TensorMessageBuilder table(builder);
+  dumphook_schema::TensorMessageBuilder table(builder);
   table.add_crc32(kPlaceholder);
   table.add_stream_seq(seq);
   table.add_descriptor(descriptor);
@@ -304,17 +308,17 @@ void CaptureBuilder::part(const TensorSpec& tensor, const PartSpec& part, bool w
   const uint16_t id = channel_of(tensor);
   seq = take_seq(seq);
   FlatBufferBuilder builder;
-  Offset<dumphook::Descriptor> descriptor;
+  Offset<dumphook_schema::Descriptor> descriptor;
   if (with_descriptor) descriptor = put_descriptor(builder, tensor);
   const auto shape = vector_or_none(builder, tensor.shape);
   const auto data = builder.CreateVector(part.data);
-  const auto part_table = dumphook::CreatePart(builder, part.part_index, part.part_count, part.offset, part.total,
-                                               static_cast<dumphook::DType>(tensor.dtype), shape,
-                                               static_cast<dumphook::Codec>(part.codec), part.raw_size, data);
-  Offset<dumphook::Digest> digest;
-  if (part.with_digest) digest = dumphook::CreateDigest(builder, dumphook::DigestKind::XXH64, part.digest);
-  const dumphook::CaptureKey key = key_of(tensor, part);
-  dumphook::TensorMessageBuilder table(builder);
+  const auto part_table = dumphook_schema::CreatePart(builder, part.part_index, part.part_count, part.offset, part.total,
+                                               static_cast<dumphook_schema::DType>(tensor.dtype), shape,
+                                               static_cast<dumphook_schema::Codec>(part.codec), part.raw_size, data);
+  Offset<dumphook_schema::Digest> digest;
+  if (part.with_digest) digest = dumphook_schema::CreateDigest(builder, dumphook_schema::DigestKind::XXH64, part.digest);
+  const dumphook_schema::CaptureKey key = key_of(tensor, part);
+  dumphook_schema::TensorMessageBuilder table(builder);
   table.add_crc32(kPlaceholder);
   table.add_stream_seq(seq);
   table.add_key(&key);
@@ -356,12 +360,12 @@ void CaptureBuilder::statistics(const TensorSpec& tensor, uint64_t frame, double
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto shape = vector_or_none(builder, tensor.shape);
-  const auto statistics = dumphook::CreateStatistics(builder, static_cast<dumphook::DType>(tensor.dtype), shape, 6, 6, min, max);
+  const auto statistics = dumphook_schema::CreateStatistics(builder, static_cast<dumphook_schema::DType>(tensor.dtype), shape, 6, 6, min, max);
   PartSpec spec;
   spec.frame = frame;
   spec.capture_id = next_capture_id_++;
-  const dumphook::CaptureKey key = key_of(tensor, spec);
-  dumphook::TensorMessageBuilder table(builder);
+  const dumphook_schema::CaptureKey key = key_of(tensor, spec);
+  dumphook_schema::TensorMessageBuilder table(builder);
   table.add_crc32(kPlaceholder);
   table.add_stream_seq(seq);
   table.add_key(&key);
@@ -375,12 +379,12 @@ void CaptureBuilder::digest(const TensorSpec& tensor, uint64_t frame, uint64_t v
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto shape = vector_or_none(builder, tensor.shape);
-  const auto digest = dumphook::CreateDigest(builder, dumphook::DigestKind::XXH64, value, static_cast<dumphook::DType>(tensor.dtype), shape);
+  const auto digest = dumphook_schema::CreateDigest(builder, dumphook_schema::DigestKind::XXH64, value, static_cast<dumphook_schema::DType>(tensor.dtype), shape);
   PartSpec spec;
   spec.frame = frame;
   spec.capture_id = next_capture_id_++;
-  const dumphook::CaptureKey key = key_of(tensor, spec);
-  dumphook::TensorMessageBuilder table(builder);
+  const dumphook_schema::CaptureKey key = key_of(tensor, spec);
+  dumphook_schema::TensorMessageBuilder table(builder);
   table.add_crc32(kPlaceholder);
   table.add_stream_seq(seq);
   table.add_key(&key);
@@ -391,7 +395,7 @@ void CaptureBuilder::digest(const TensorSpec& tensor, uint64_t frame, uint64_t v
 void CaptureBuilder::frame_begin(uint64_t frame, const std::string& model, uint64_t seq) {
   seq = take_seq(seq);
   FlatBufferBuilder builder;
-  const auto root = dumphook::CreateFrameBegin(builder, kPlaceholder, seq, frame, 0, builder.CreateString(model), 5, 6);
+  const auto root = dumphook_schema::CreateFrameBegin(builder, kPlaceholder, seq, frame, 0, builder.CreateString(model), 5, 6);
   message(1, sealed(builder, root), seq);
 }
 
@@ -400,7 +404,7 @@ void CaptureBuilder::frame_end(uint64_t frame, uint32_t seen, uint32_t accepted,
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto counts = builder.CreateVectorOfStructs(reason_counts(lost));
-  const auto root = dumphook::CreateFrameEnd(builder, kPlaceholder, seq, frame, static_cast<dumphook::FrameState>(state), seen,
+  const auto root = dumphook_schema::CreateFrameEnd(builder, kPlaceholder, seq, frame, static_cast<dumphook_schema::FrameState>(state), seen,
                                              accepted, counts, 7);
   message(2, sealed(builder, root), seq);
 }
@@ -408,36 +412,36 @@ void CaptureBuilder::frame_end(uint64_t frame, uint32_t seen, uint32_t accepted,
 void CaptureBuilder::graph(const std::string& model, const std::vector<NodeSpec>& nodes, uint64_t seq) {
   seq = take_seq(seq);
   FlatBufferBuilder builder;
-  std::vector<Offset<dumphook::Node>> tables;
+  std::vector<Offset<dumphook_schema::Node>> tables;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto name = builder.CreateString(nodes[i].name), op = builder.CreateString(nodes[i].op);
     const auto inputs = builder.CreateVectorOfStrings(nodes[i].inputs), outputs = builder.CreateVectorOfStrings(nodes[i].outputs);
-    tables.push_back(dumphook::CreateNode(builder, static_cast<int>(i), name, op, inputs, outputs, 0,
-                                          static_cast<dumphook::Visibility>(nodes[i].visibility)));
+    tables.push_back(dumphook_schema::CreateNode(builder, static_cast<int>(i), name, op, inputs, outputs, 0,
+                                          static_cast<dumphook_schema::Visibility>(nodes[i].visibility)));
   }
   const auto name = builder.CreateString(model);
   const auto list = builder.CreateVector(tables);
-  const auto root = dumphook::CreateModelGraph(builder, kPlaceholder, seq, name, 0, static_cast<uint32_t>(nodes.size()), 0, list);
+  const auto root = dumphook_schema::CreateModelGraph(builder, kPlaceholder, seq, name, 0, static_cast<uint32_t>(nodes.size()), 0, list);
   message(3, sealed(builder, root), seq);
 }
 
 void CaptureBuilder::loss(const std::vector<LossSpec>& ranges) {
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
-  std::vector<Offset<dumphook::LossRange>> tables;
+  std::vector<Offset<dumphook_schema::LossRange>> tables;
   for (const LossSpec& range : ranges) {
-    tables.push_back(dumphook::CreateLossRange(builder, range.tensor_id, static_cast<dumphook::LossReason>(range.reason),
+    tables.push_back(dumphook_schema::CreateLossRange(builder, range.tensor_id, static_cast<dumphook_schema::LossReason>(range.reason),
                                                range.first_frame, range.last_frame, range.count));
   }
   const auto list = builder.CreateVector(tables);
-  message(4, sealed(builder, dumphook::CreateLoss(builder, kPlaceholder, seq, list)), seq);
+  message(4, sealed(builder, dumphook_schema::CreateLoss(builder, kPlaceholder, seq, list)), seq);
 }
 
 void CaptureBuilder::counters(const CountersSpec& counters) {
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto lost = builder.CreateVectorOfStructs(reason_counts(counters.lost));
-  dumphook::CountersBuilder table(builder);
+  dumphook_schema::CountersBuilder table(builder);
   table.add_crc32(kPlaceholder);
   table.add_stream_seq(seq);
   table.add_seen(counters.seen);
@@ -452,7 +456,7 @@ void CaptureBuilder::log(uint8_t level, const std::string& line) {
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto content = builder.CreateString(line);
-  message(8, sealed(builder, dumphook::CreateLog(builder, kPlaceholder, seq, static_cast<dumphook::LogLevel>(level), content)), seq);
+  message(8, sealed(builder, dumphook_schema::CreateLog(builder, kPlaceholder, seq, static_cast<dumphook_schema::LogLevel>(level), content)), seq);
 }
 
 std::vector<uint8_t> CaptureBuilder::dense(const TensorSpec& tensor) {
@@ -481,8 +485,10 @@ namespace {
 struct ScratchFolder {
   std::string path;
   ScratchFolder() {
-    const char* base = std::getenv("TMPDIR");
-    path = std::string(base != nullptr ? base : "/tmp") + "/dumphook_test.XXXXXX";
+    const char* chosen = std::getenv("TMPDIR");
+    // Tests write thousands of small files: in memory where that is offered.
+    const char* base = chosen != nullptr ? chosen : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    path = std::string(base) + "/dumphook_test.XXXXXX";
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
   }
   ~ScratchFolder() {

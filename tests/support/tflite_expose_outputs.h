@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second way to see every layer of a .tflite model: make every node output an output of the model. Needs no hook, so
-// it checks the hook; it changes the file and keeps all tensors in memory at once, so it does not replace it.
+// The second way to see every layer of a .tflite model: make every node output an output of the model. Needs no hook,
+// so it checks the hook; it changes the file and keeps all tensors in memory at once, so it does not replace it.
 #pragma once
 
 #include <cstdint>

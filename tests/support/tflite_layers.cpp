@@ -57,7 +57,8 @@ void expect_equal(const std::vector<LayerValue>& captured, const std::vector<Lay
     elements += count;
     quantized += !want.scales.empty();
   }
-  std::cout << "  " << captured.size() << " tensors, " << elements << " elements equal; " << quantized << " quantized\n";
+  std::cout << "  " << captured.size() << " tensors, " << elements << " elements equal; " << quantized
+            << " quantized\n";
 }
 
 }  // namespace dumphook::test

@@ -64,7 +64,9 @@ AnyOffset build_op(FlatBufferBuilder& b, const TinyOp& op, uint32_t opcode) {
 AnyOffset build_opcode(FlatBufferBuilder& b, const TinyOp& op) {
   const auto custom = b.CreateString(op.custom);
   Table table(b);
-  table.value<int8_t>(0, static_cast<int8_t>(op.code < 127 ? op.code : 127)).value<int32_t>(2, 1).value<int32_t>(3, op.code);
+  table.value<int8_t>(0, static_cast<int8_t>(op.code < 127 ? op.code : 127))
+      .value<int32_t>(2, 1)
+      .value<int32_t>(3, op.code);
   if (!op.custom.empty()) table.offset(1, custom);
   return table.end();
 }
@@ -96,8 +98,10 @@ std::vector<uint8_t> tiny_tflite(const std::vector<TinySubgraph>& subgraphs) {
     const auto inputs = b.CreateVector(subgraph.inputs), outputs = b.CreateVector(subgraph.outputs);
     graphs.push_back(Table(b).offset(0, tensor_list).offset(1, inputs).offset(2, outputs).offset(3, op_list).end());
   }
-  const auto opcode_list = b.CreateVector(opcodes), graph_list = b.CreateVector(graphs), buffer_list = b.CreateVector(buffers);
-  b.Finish(Table(b).value<uint32_t>(0, 3).offset(1, opcode_list).offset(2, graph_list).offset(4, buffer_list).end(), "TFL3");
+  const auto opcode_list = b.CreateVector(opcodes), graph_list = b.CreateVector(graphs),
+             buffer_list = b.CreateVector(buffers);
+  b.Finish(Table(b).value<uint32_t>(0, 3).offset(1, opcode_list).offset(2, graph_list).offset(4, buffer_list).end(),
+           "TFL3");
   return std::vector<uint8_t>(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
 }
 

@@ -11,7 +11,7 @@ namespace dumphook::test {
 struct TinyTensor {
   std::string name{};
   std::vector<int32_t> shape{};
-  int type = 0;               // TensorType of the schema: 0 float32, 2 int32, 5 string, 6 bool, 8 complex64, 9 int8
+  int type = 0;                 // TensorType of the schema: 0 float32, 2 int32, 5 string, 6 bool, 8 complex64, 9 int8
   std::vector<uint8_t> data{};  // a constant's bytes
   std::vector<float> scale{};
   std::vector<int64_t> zero_point{};
@@ -19,7 +19,7 @@ struct TinyTensor {
 };
 
 struct TinyOp {
-  int code = 32;       // BuiltinOperator; 32 is CUSTOM
+  int code = 32;         // BuiltinOperator; 32 is CUSTOM
   std::string custom{};  // its name
   std::vector<int32_t> inputs{}, outputs{};
   int options_type = 0;  // BuiltinOptions

@@ -1,6 +1,7 @@
-# cmake -DLINKER= -DOBJCOPY= -DOBJECTS= -DLZ4= -DOUTPUT= -P LocaliseSymbols.cmake
-# One relocatable object of all objects listed in the file OBJECTS and what they need of LZ4, whose only global symbols are dh_*. Groups of inline
-# functions are dissolved: else the linker might replace ours by another version's in the application.
+# cmake -DLINKER= -DOBJCOPY= -DOBJECTS= -DLZ4= -DHEADER= -DOUTPUT= -P LocaliseSymbols.cmake
+# One relocatable object of all objects listed in the file OBJECTS and what they need of LZ4, whose only global symbols are
+# the dh_* of HEADER. Groups of inline functions are dissolved: else the linker might replace ours by another version's in the
+# application. Sections that no dh_* reaches are dropped. OUTPUT.map says what came from where.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE failed)
   if(failed)
@@ -9,6 +10,14 @@ function(run)
   endif()
 endfunction()
 
-run(${LINKER} -r --force-group-allocation -o ${OUTPUT}.tmp @${OBJECTS} ${LZ4})
+file(STRINGS ${HEADER} declarations REGEX "DH_API [^;(]*dh_[a-z0-9_]+[(;]")
+set(roots)
+foreach(declaration IN LISTS declarations)
+  if(declaration MATCHES "DH_API [^(]*[ *](dh_[a-z0-9_]+)")
+    list(APPEND roots -u ${CMAKE_MATCH_1})
+  endif()
+endforeach()
+
+run(${LINKER} -r --force-group-allocation --gc-sections ${roots} -Map=${OUTPUT}.map -o ${OUTPUT}.tmp @${OBJECTS} ${LZ4})
 run(${OBJCOPY} --wildcard --keep-global-symbol=dh_* ${OUTPUT}.tmp ${OUTPUT})
 file(REMOVE ${OUTPUT}.tmp)

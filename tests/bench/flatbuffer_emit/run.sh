@@ -16,7 +16,9 @@ trap 'rm -rf "$work"' EXIT
 flatc --cpp --scoped-enums -o "$work" "$schemas"/*.fbs
 # Only FlatBuffers' headers, not all of this machine's, may be seen by the cross compiler.
 mkdir "$work/include"
-ln -s "$(echo '#include <flatbuffers/flatbuffers.h>' | "$cxx" -x c++ -M - | tr ' ' '\n' | grep -m1 'flatbuffers/flatbuffers.h$' | xargs dirname)" "$work/include/flatbuffers"
+headers=$(echo '#include <flatbuffers/flatbuffers.h>' | "$cxx" -x c++ -M - |
+  tr ' ' '\n' | sed -n '/\/flatbuffers\/flatbuffers\.h$/p')
+ln -s "$(dirname "$headers")" "$work/include/flatbuffers"
 includes=(-I "$runtime" -I "$runtime/include" -isystem "$work" -isystem "$work/include")
 runtime_flags=(-std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-asynchronous-unwind-tables
                -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)

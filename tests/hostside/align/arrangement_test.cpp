@@ -40,7 +40,8 @@ TEST(Arrange, WithoutBatch_TransposesTheSameWay) {
 }
 
 TEST(Arrange, DeclaredLayoutsDecide_WhereShapesCannot) {
-  EXPECT_EQ(arrange({1, 8, 8, 8}, Layout::nhwc, {1, 8, 8, 8}, Layout::nchw).target_axes, (std::vector<int>{0, 3, 1, 2}));
+  EXPECT_EQ(arrange({1, 8, 8, 8}, Layout::nhwc, {1, 8, 8, 8}, Layout::nchw).target_axes,
+            (std::vector<int>{0, 3, 1, 2}));
   EXPECT_TRUE(arrange({1, 8, 8, 8}, Layout::nhwc, {1, 8, 8, 8}, Layout::any).target_axes.empty());
 }
 

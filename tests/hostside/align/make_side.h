@@ -17,9 +17,12 @@ Tensor make_tensor(const std::string& name, Shape shape, const std::vector<T>& v
   Tensor tensor;
   tensor.descriptor.name = name;
   tensor.descriptor.shape = std::move(shape);
-  if constexpr (std::is_same_v<T, float>) tensor.descriptor.dtype = DType::f32;
-  else if constexpr (std::is_same_v<T, int8_t>) tensor.descriptor.dtype = DType::i8;
-  else if constexpr (std::is_same_v<T, uint8_t>) tensor.descriptor.dtype = DType::u8;
+  if constexpr (std::is_same_v<T, float>)
+    tensor.descriptor.dtype = DType::f32;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    tensor.descriptor.dtype = DType::i8;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    tensor.descriptor.dtype = DType::u8;
   tensor.bytes.resize(values.size() * sizeof(T));
   if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;

@@ -18,7 +18,8 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(NameMap, Lines_WithCommentsAndBlanks) {
-  EXPECT_EQ(parse_name_map("# target golden\n\n  a/b  c:0\nd\te f\r\n", "map.txt"), (Map{{"a/b", "c:0"}, {"d", "e f"}}));
+  EXPECT_EQ(parse_name_map("# target golden\n\n  a/b  c:0\nd\te f\r\n", "map.txt"),
+            (Map{{"a/b", "c:0"}, {"d", "e f"}}));
 }
 
 TEST(NameMap, JsonObject_IsTheSame) {

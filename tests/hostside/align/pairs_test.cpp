@@ -22,7 +22,8 @@ std::string picture(const std::vector<Pair>& pairs) {
 }
 
 TEST(Align, EqualNames_Match_InTargetOrder) {
-  const auto a = align(make_side({make_tensor("b"), make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")}), {});
+  const auto a =
+      align(make_side({make_tensor("b"), make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")}), {});
   EXPECT_EQ(picture(a.layers), "b=b a=a");
   EXPECT_TRUE(a.inputs.empty());
 }
@@ -62,7 +63,8 @@ TEST(Align, MapMayGiveOneGoldenToSeveralTargets) {
   const NameMap map{{"a", "g"}, {"b", "g"}};
   const auto target_leads = align(make_side({make_tensor("a"), make_tensor("b")}), make_side({make_tensor("g")}), map);
   EXPECT_EQ(picture(target_leads.layers), "a=g b=g");
-  const auto golden_leads = align(make_side({make_tensor("a"), make_tensor("b")}), make_side({make_tensor("g")}, true), map);
+  const auto golden_leads =
+      align(make_side({make_tensor("a"), make_tensor("b")}), make_side({make_tensor("g")}, true), map);
   EXPECT_EQ(golden_leads.layers.size(), 2u);
   for (const Pair& pair : golden_leads.layers) EXPECT_TRUE(pair.target && pair.golden);
 }
@@ -84,8 +86,9 @@ TEST(Align, SameNameInTwoModels_MatchesByModelFirst) {
 }
 
 TEST(Align, Inputs_AreApart_WhicheverSideKnows) {
-  const auto a = align(make_side({make_tensor("image"), with_role(make_tensor("pre"), Role::preprocessed), make_tensor("out")}),
-                       make_side({with_role(make_tensor("image"), Role::input), make_tensor("out")}), {});
+  const auto a =
+      align(make_side({make_tensor("image"), with_role(make_tensor("pre"), Role::preprocessed), make_tensor("out")}),
+            make_side({with_role(make_tensor("image"), Role::input), make_tensor("out")}), {});
   EXPECT_EQ(picture(a.inputs), "image=image pre=-");
   EXPECT_EQ(picture(a.layers), "out=out");
 }

@@ -73,9 +73,10 @@ TEST(Compare, LostTensorsOfTheFrame_AreAHole) {
 }
 
 TEST(Compare, WhatCannotBeCaptured_IsNoHole_WhatIsMissingIs) {
-  for (const auto& [presence, state, hole] :
-       {std::tuple{Presence::inside_npu, State::inside_npu, false}, std::tuple{Presence::hidden_by_fusion, State::hidden_by_fusion, false},
-        std::tuple{Presence::not_captured, State::not_captured, true}, std::tuple{Presence::truncated, State::truncated, true}}) {
+  for (const auto& [presence, state, hole] : {std::tuple{Presence::inside_npu, State::inside_npu, false},
+                                              std::tuple{Presence::hidden_by_fusion, State::hidden_by_fusion, false},
+                                              std::tuple{Presence::not_captured, State::not_captured, true},
+                                              std::tuple{Presence::truncated, State::truncated, true}}) {
     Side target = three_layers(1);
     target.tensors[1].presence = presence;
     target.tensors[1].load = nullptr;

@@ -34,7 +34,8 @@ TEST(Limits, WrongScale_FailsThroughTheNormGate_WithEveryPreset) {
     EXPECT_EQ(judged({0.015, -0.03}, {0.01, -0.02}, preset), State::fail);
     EXPECT_EQ(judged({0.005, -0.01}, {0.01, -0.02}, preset), State::fail);
   }
-  EXPECT_NE(judge(measured({1.5, -3}, {1, -2}), limits_of(Preset::standard)).reason.find("norm_ratio"), std::string::npos);
+  EXPECT_NE(judge(measured({1.5, -3}, {1, -2}), limits_of(Preset::standard)).reason.find("norm_ratio"),
+            std::string::npos);
 }
 
 TEST(Limits, NormRatioNearTheGate_Warns) { EXPECT_EQ(judged({1.15, -2.3}, {1, -2}), State::warn); }
@@ -46,7 +47,9 @@ TEST(Limits, NaNWhereTheGoldenIsFinite_Fails) {
   EXPECT_EQ(judged({kNaN}, {kNaN}), State::warn);
 }
 
-TEST(Limits, NoElements_Pass) { EXPECT_EQ(judge(measure(nullptr, nullptr, 0), limits_of(Preset::standard)).state, State::pass); }
+TEST(Limits, NoElements_Pass) {
+  EXPECT_EQ(judge(measure(nullptr, nullptr, 0), limits_of(Preset::standard)).state, State::pass);
+}
 
 TEST(Limits, SetReplacesTheLimitOfThatSeverityOnly) {
   Limits limits = limits_of(Preset::standard);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics_of_npy: reads lines `target.npy<TAB>golden.npy` from standard input and prints one JSON object of metrics per line.
-// The oracle beside it drives it. Not finite numbers are the strings "inf", "-inf" and "nan".
+// metrics_of_npy: reads lines `target.npy<TAB>golden.npy` from standard input and prints one JSON object of metrics per
+// line. The oracle beside it drives it. Not finite numbers are the strings "inf", "-inf" and "nan".
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -34,8 +34,8 @@ Tensor input(const std::string& name, const std::vector<float>& values) {
 Comparison example(Preset preset = Preset::standard) {
   return compared(make_side({input("data", {1, 2, 2}), with_op(make_tensor("conv1", {1, 2, 3}), "Conv"),
                              with_op(make_tensor("conv2", {1.5f, -3, 4.5f}), "Conv")}),
-                  make_side({input("data", {1, 2, 2}), make_tensor("conv1", {1, 2, 3}), make_tensor("conv2", {1, -2, 3}),
-                             make_tensor("prob", {1})}),
+                  make_side({input("data", {1, 2, 2}), make_tensor("conv1", {1, 2, 3}),
+                             make_tensor("conv2", {1, -2, 3}), make_tensor("prob", {1})}),
                   preset);
 }
 
@@ -53,10 +53,12 @@ bool has_line_starting(const std::string& text, const std::string& start) {
 
 TEST(Json, HasEveryKeyOfTheContract) {
   const Json report = Json::parse(json_report(example()));
-  for (const char* key : {"format", "target", "golden", "coverage", "inputs", "layers", "first_bad", "worst", "trend", "findings"})
+  for (const char* key :
+       {"format", "target", "golden", "coverage", "inputs", "layers", "first_bad", "worst", "trend", "findings"})
     EXPECT_TRUE(report.contains(key)) << key;
   EXPECT_EQ(report["format"], 1);
-  for (const char* key : {"index", "name", "golden_name", "op", "dtype", "shape", "metrics", "verdict", "vendor_verdict", "reason"})
+  for (const char* key :
+       {"index", "name", "golden_name", "op", "dtype", "shape", "metrics", "verdict", "vendor_verdict", "reason"})
     EXPECT_TRUE(report["layers"][0].contains(key)) << key;
   EXPECT_EQ(report["inputs"].size(), 1u);
   EXPECT_EQ(report["layers"][1]["index"], 2);
@@ -88,11 +90,13 @@ TEST(Json, NothingBad_IsNull) {
 }
 
 TEST(Json, InvalidUtf8InANameIsReplaced) {
-  EXPECT_NO_THROW(Json::parse(json_report(compared(make_side({make_tensor("\xff\xfe")}), make_side({make_tensor("\xff\xfe")})))));
+  EXPECT_NO_THROW(
+      Json::parse(json_report(compared(make_side({make_tensor("\xff\xfe")}), make_side({make_tensor("\xff\xfe")})))));
 }
 
 TEST(Table, CoverageStandsAboveTheVerdicts_AndAHoleIsNeverPass) {
-  const std::string text = table_report(compared(make_side({make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")})), {});
+  const std::string text =
+      table_report(compared(make_side({make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")})), {});
   EXPECT_LT(text.find("coverage"), text.find("verdict"));
   EXPECT_NE(text.find("DATA ARE MISSING"), std::string::npos);
   EXPECT_EQ(text.find("PASS"), std::string::npos);
@@ -102,7 +106,8 @@ TEST(Table, CoverageStandsAboveTheVerdicts_AndAHoleIsNeverPass) {
 TEST(Table, UnmatchedAllowed_CanPass) {
   TableStyle style;
   style.unmatched_allowed = true;
-  const std::string text = table_report(compared(make_side({make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")})), style);
+  const std::string text =
+      table_report(compared(make_side({make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")})), style);
   EXPECT_TRUE(has_line_starting(text, "verdict   PASS"));
 }
 
@@ -116,7 +121,8 @@ TEST(Table, FirstBadWorstTrendAndCounts) {
 }
 
 TEST(Table, DifferentInput_IsSaidBeforeTheRows) {
-  const std::string text = table_report(compared(make_side({input("data", {3, 0, 0})}), make_side({input("data", {0, 0, 3})})), {});
+  const std::string text =
+      table_report(compared(make_side({input("data", {3, 0, 0})}), make_side({input("data", {0, 0, 3})})), {});
   EXPECT_LT(text.find("INPUT DIFFERS: data"), text.find("MAXABS"));
 }
 
@@ -149,7 +155,8 @@ TEST(Table, ControlCharactersInNames_DoNotReachTheTerminal) {
 
 TEST(Table, Text_StandsSideBySide) {
   const std::string text = table_report(compared(make_side({make_text("boxes", "cat 0.9\ndog 0.5\n")}),
-                                                 make_side({make_text("boxes", "cat 0.9\ndog 0.7\n")})), {});
+                                                 make_side({make_text("boxes", "cat 0.9\ndog 0.7\n")})),
+                                        {});
   EXPECT_NE(text.find("boxes (different)"), std::string::npos);
   EXPECT_TRUE(has_line_starting(text, "    cat 0.9 | cat 0.9"));
   EXPECT_TRUE(has_line_starting(text, "  ! dog 0.5 | dog 0.7"));
@@ -163,7 +170,8 @@ TEST(SigmaStar, PrintsTheVendorsLines) {
 }
 
 TEST(Csv, OneLinePerRow_QuotedWhereNeeded) {
-  const auto lines = lines_of(csv_report(compared(make_side({make_tensor("a,\"b\"")}), make_side({make_tensor("a,\"b\"")}))));
+  const auto lines =
+      lines_of(csv_report(compared(make_side({make_tensor("a,\"b\"")}), make_side({make_tensor("a,\"b\"")}))));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].rfind("index,kind,op,name,golden_name", 0), 0u);
   EXPECT_EQ(lines[1].rfind("0,layer,,\"a,\"\"b\"\"\",\"a,\"\"b\"\"\",f32,f32,3,1,0,0,0", 0), 0u) << lines[1];

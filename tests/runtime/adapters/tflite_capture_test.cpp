@@ -36,7 +36,11 @@ std::vector<Whole> load_frame(const Capture& capture, uint64_t frame, const std:
 LayerValue value_of(const Tensor& tensor) {
   const Descriptor& from = tensor.descriptor;
   const auto* bytes = reinterpret_cast<const uint8_t*>(tensor.bytes.data());
-  return {from.name, static_cast<dh_dtype>(from.dtype), from.shape, from.quantization.scale, from.quantization.zero_point,
+  return {from.name,
+          static_cast<dh_dtype>(from.dtype),
+          from.shape,
+          from.quantization.scale,
+          from.quantization.zero_point,
           Bytes(bytes, bytes + tensor.bytes.size())};
 }
 
@@ -52,7 +56,8 @@ class TfliteCapture : public testing::TestWithParam<std::string> {
   }
 
   void open(Session* session) {
-    paths_.push_back(testing::TempDir() + "tflite_capture_" + test_name(GetParam()) + std::to_string(paths_.size()) + ".mcap");
+    paths_.push_back(testing::TempDir() + "tflite_capture_" + test_name(GetParam()) + std::to_string(paths_.size()) +
+                     ".mcap");
     std::filesystem::remove(paths_.back());
     const std::string sink = "file:" + paths_.back();
     dh_options options = dh_options_default();

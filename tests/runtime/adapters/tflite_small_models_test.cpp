@@ -124,7 +124,8 @@ TEST_F(TfliteHook, DynamicOutput_IsCapturedWithTheShapeOfThisRun_AlsoEmpty) {
 
 TEST_F(TfliteHook, TypesWithoutANumber_AreRawBytesWithTheirName) {
   HookDelegate hook(&session_, "tiny");
-  Interpreter interpreter(probe_model({{"complex", {1, 2}, 8}, {"deep", {1, 1, 1, 1, 1, 1, 1, 1, 3}}, {"flags", {4}, 6}}));
+  Interpreter interpreter(
+      probe_model({{"complex", {1, 2}, 8}, {"deep", {1, 1, 1, 1, 1, 1, 1, 1, 3}}, {"flags", {4}, 6}}));
   make(&interpreter, &hook);
   ASSERT_EQ(interpreter.invoke(), kTfLiteOk);
   const RecordedTensor* complex = find(session_.tensors, "complex");
@@ -144,7 +145,8 @@ TEST_F(TfliteHook, TypesWithoutANumber_AreRawBytesWithTheirName) {
 
 TEST_F(TfliteHook, QuantizationPerTensorAndPerAxis) {
   HookDelegate hook(&session_, "tiny");
-  Interpreter interpreter(probe_model({{"one", {1, 4}, 9, {}, {0.5f}, {-3}}, {"axis", {2, 3}, 9, {}, {1, 2, 4}, {0, 1, 2}, 1}}));
+  Interpreter interpreter(
+      probe_model({{"one", {1, 4}, 9, {}, {0.5f}, {-3}}, {"axis", {2, 3}, 9, {}, {1, 2, 4}, {0, 1, 2}, 1}}));
   make(&interpreter, &hook);
   ASSERT_EQ(interpreter.invoke(), kTfLiteOk);
   const RecordedTensor *one = find(session_.tensors, "one"), *axis = find(session_.tensors, "axis");
@@ -163,7 +165,8 @@ TEST_F(TfliteHook, PlantedScale_ChangesTheDescriptionOnly) {
   options.plant_scale_tensor = "axis";
   options.plant_scale_factor = 2.0f;
   HookDelegate hook(&session_, "tiny", options);
-  Interpreter interpreter(probe_model({{"one", {1, 4}, 9, {}, {0.5f}, {-3}}, {"axis", {2, 3}, 9, {}, {1, 2, 4}, {0, 1, 2}, 1}}));
+  Interpreter interpreter(
+      probe_model({{"one", {1, 4}, 9, {}, {0.5f}, {-3}}, {"axis", {2, 3}, 9, {}, {1, 2, 4}, {0, 1, 2}, 1}}));
   make(&interpreter, &hook);
   ASSERT_EQ(interpreter.invoke(), kTfLiteOk);
   EXPECT_EQ(find(session_.tensors, "one")->scales, std::vector<float>{0.5f});
@@ -174,7 +177,8 @@ TEST_F(TfliteHook, PlantedScale_ChangesTheDescriptionOnly) {
 
 TEST_F(TfliteHook, NamesAreUnique_AndFusedNamesAreTakenApart) {
   HookDelegate hook(&session_, "tiny");
-  Interpreter interpreter(probe_model({{"mid", {1}}, {"", {1}}, {"conv;bias;relu", {1}}, {std::string(600, 'n'), {1}}}));
+  Interpreter interpreter(
+      probe_model({{"mid", {1}}, {"", {1}}, {"conv;bias;relu", {1}}, {std::string(600, 'n'), {1}}}));
   make(&interpreter, &hook);
   ASSERT_EQ(interpreter.invoke(), kTfLiteOk);
   EXPECT_NE(find(session_.tensors, "mid"), nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TFLite adapter on real models: what the hook captures of the unmodified model is compared, element by element, with
-// what the model gives when all its node outputs are made outputs. A fake libdumphook takes the captures.
+// The TFLite adapter on real models: what the hook captures of the unmodified model is compared, element by element,
+// with what the model gives when all its node outputs are made outputs. A fake libdumphook takes the captures.
 #include "dumphook/adapters/tflite.hpp"
 
 #include <gtest/gtest.h>
@@ -129,7 +129,8 @@ TEST_P(TfliteRealModel, DeclaresWhatItCaptures_ConstantsApart) {
     EXPECT_EQ(node.index, &node - session.models[0].nodes.data());
     EXPECT_EQ(node.backend, "cpu");
     EXPECT_NE(node.op, "UNKNOWN");
-    for (const std::string& name : node.inputs) EXPECT_TRUE(known.count(name)) << name << " is an input, but nothing makes it";
+    for (const std::string& name : node.inputs)
+      EXPECT_TRUE(known.count(name)) << name << " is an input, but nothing makes it";
     known.insert(node.outputs.begin(), node.outputs.end());
     if (node.visibility == DH_CONSTANT) {
       EXPECT_TRUE(node.op == "DEQUANTIZE" || node.op == "DENSIFY");

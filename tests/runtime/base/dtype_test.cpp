@@ -33,6 +33,7 @@ TEST(DenseBytes, FourBitTypes_RoundUp) {
   EXPECT_EQ(8u, bytes_of(DH_U4, {4, 4}));
   EXPECT_EQ(1u, bytes_of(DH_U4, {}));
   EXPECT_EQ(uint64_t{1} << 62, bytes_of(DH_U4, {INT64_MAX, 1}));
+  EXPECT_EQ(uint64_t{1} << 63, bytes_of(DH_U4, {0xFFFFFFFF, 0x100000001}));
 }
 
 TEST(DenseBytes, EmptyTensor_MayHaveHugeOtherDimensions) { EXPECT_EQ(0u, bytes_of(DH_F32, {INT64_MAX, INT64_MAX, 0})); }

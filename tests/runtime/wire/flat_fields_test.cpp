@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "wire/crc32.h"
 #include "wire/messages.h"
 
 namespace dumphook {
@@ -23,11 +24,18 @@ TEST(FlatFields, FindsAFieldByItsNumber) {
   EXPECT_EQ(16u, find_crc_field(kSmall));
 }
 
+TEST(FlatFields, VtableThatRunsOutOfTheBuffer_HasNoFields) {
+  // A table at 4; its vtable at 8 says it is 8 bytes long, but the buffer ends after 6 of them.
+  const uint8_t cut[] = {4, 0, 0, 0, 0xFC, 0xFF, 0xFF, 0xFF, 8, 0, 4, 0, 1, 0};
+  EXPECT_EQ(0u, flat_field(cut, 4, 4, 1));
+  EXPECT_EQ(0u, flat_field(cut, 4, 6, 1));
+}
+
 TEST(FlatFields, MessageCrc_TakesItsOwnFieldAsZero) {
   uint8_t zeroed[sizeof kSmall];
   memcpy(zeroed, kSmall, sizeof kSmall);
   store_le(zeroed + 16, uint32_t{0});
-  EXPECT_EQ(message_crc(zeroed, 16), message_crc(kSmall, 16));
+  EXPECT_EQ(crc32(0, zeroed, sizeof zeroed), message_crc(kSmall, 16));
   EXPECT_FALSE(check_message_crc(kSmall));
   store_le(zeroed + 16, message_crc(zeroed, 16));
   EXPECT_TRUE(check_message_crc(zeroed));

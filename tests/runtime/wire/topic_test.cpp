@@ -37,6 +37,7 @@ TEST(Topic, InvalidUtf8_IsEscapedByteByByte) {
   EXPECT_EQ("/m/%C3(", topic("m", "\xC3("));
   EXPECT_EQ("/m/%C0%AF", topic("m", "\xC0\xAF"));                // overlong
   EXPECT_EQ("/m/%E0%80%AF", topic("m", "\xE0\x80\xAF"));         // overlong
+  EXPECT_EQ("/m/%E0%9F%BF", topic("m", "\xE0\x9F\xBF"));         // overlong
   EXPECT_EQ("/m/%ED%A0%80", topic("m", "\xED\xA0\x80"));         // surrogate
   EXPECT_EQ("/m/%F4%90%80%80", topic("m", "\xF4\x90\x80\x80"));  // above U+10FFFF
   EXPECT_EQ("/m/%F0%8F%BF%BF", topic("m", "\xF0\x8F\xBF\xBF"));  // overlong

@@ -9,31 +9,32 @@
 //     hook.set_frame(frame);                                 // per frame
 //     TfLiteInterpreterInvoke(interpreter);                  // as ever
 //
-// How it works. The hook is a TfLiteDelegate that takes over no node. While TFLite prepares the graph, the hook replaces
-// the `invoke` of each node by a function that calls the original and then captures the node's outputs: at the one
-// moment when they are complete and their memory is not used again yet. What TFLite computes does not change.
+// How it works. The hook is a TfLiteDelegate that takes over no node. While TFLite prepares the graph, the hook
+// replaces the `invoke` of each node by a function that calls the original and then captures the node's outputs: at the
+// one moment when they are complete and their memory is not used again yet. What TFLite computes does not change.
 //
 // What is captured
 //     model inputs   just before the first node runs; role preprocessed
 //     node outputs   role output where they are outputs of the model, else intermediate
 //     constants      weights never; layers that only unpack weights (DEQUANTIZE, DENSIFY) with capture_constants
-//     delegates      of nodes that another delegate (XNNPACK, ...) runs, what leaves the delegate; the rest is declared as
+//     delegates      of nodes that another delegate (XNNPACK, ...) runs, what leaves the delegate; the rest is declared
+//     as
 //                    inside it
 //     If, While      their bodies count as models of their own, NAME#1, NAME#2, ... in TFLite's order
 // Tensors have TFLite's names. One that is empty, too long or not the first of its name ends in "#<tensor index>".
 // Nothing is captured of a node that fails, nor of a tensor that is in an accelerator's memory only.
 //
 // Rules
-//     A hook serves one interpreter and one session, and outlives the interpreter, as delegates must. An interpreter may
-//     have several hooks, e.g. one per session.
-//     bind, set_frame and Invoke are for one thread at a time. Interpreters with hooks of their own run in parallel.
-//     Memory is allocated while TFLite prepares the graph, none while it runs.
-//     With a NULL session nothing is hooked.
-//     TFLite does not promise that registrations may be written to. The hook is tested with tested_version(), stays off
-//     with any other unless any_version is set, and checks on each graph that the write took effect.
+//     A hook serves one interpreter and one session, and outlives the interpreter, as delegates must. An interpreter
+//     may have several hooks, e.g. one per session. bind, set_frame and Invoke are for one thread at a time.
+//     Interpreters with hooks of their own run in parallel. Memory is allocated while TFLite prepares the graph, none
+//     while it runs. With a NULL session nothing is hooked. TFLite does not promise that registrations may be written
+//     to. The hook is tested with tested_version(), stays off with any other unless any_version is set, and checks on
+//     each graph that the write took effect.
 #ifndef DUMPHOOK_ADAPTERS_TFLITE_HPP
 #define DUMPHOOK_ADAPTERS_TFLITE_HPP
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -104,7 +105,8 @@ inline dh_quant quant_of(const TfLiteTensor& from) {
   return quant;
 }
 
-// Bytes, type, shape, layout and quantization of a tensor as it is now; name and role are the caller's. Points into `from`.
+// Bytes, type, shape, layout and quantization of a tensor as it is now; name and role are the caller's. Points into
+// `from`.
 inline dh_tensor describe(const TfLiteTensor& from) {
   dh_tensor to = dh_tensor_default();
   to.dtype = dtype_of(from.type);
@@ -159,8 +161,8 @@ class HookDelegate {
   // For other ways of adding it. Never NULL.
   TfLiteDelegate* delegate() { return &delegate_; }
 
-  // Tells the hook the model's inputs and outputs. Without it, tensors that no node makes are inputs and tensors that no
-  // node reads are outputs, which is wrong where a node reads an output of the model.
+  // Tells the hook the model's inputs and outputs. Without it, tensors that no node makes are inputs and tensors that
+  // no node reads are outputs, which is wrong where a node reads an output of the model.
   void bind(const TfLiteInterpreter* interpreter) {
     if (subgraphs_.empty()) return;
     Subgraph& main = *subgraphs_.front();
@@ -221,7 +223,8 @@ class HookDelegate {
     std::vector<Tap> inputs;
   };
 
-  // TFLite calls this for each subgraph, the main one first; and again after a resize, for which it takes delegates off.
+  // TFLite calls this for each subgraph, the main one first; and again after a resize, for which it takes delegates
+  // off.
   static TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
     static_cast<HookDelegate*>(delegate->data_)->hook_graph(context);
     return kTfLiteOk;  // whatever became of the hook, the model runs
@@ -299,12 +302,17 @@ class HookDelegate {
       }
     }
     set_roles(subgraph);
+    const std::vector<std::string>& names = subgraph->graph.names;
+    if (options_.plant_scale_tensor &&
+        std::find(names.begin(), names.end(), options_.plant_scale_tensor) == names.end()) {
+      log(DH_LOG_ERROR, subgraph->model + " has no tensor " + options_.plant_scale_tensor + " to plant a fault in");
+    }
   }
 
   Tap make_tap(const Subgraph& subgraph, int tensor) const {
     Tap tap = Tap();
     tap.tensor = tensor;
-    tap.node_index = -1;
+    tap.node_index = -1;  // of a model input
     const std::string& name = subgraph.graph.names[static_cast<size_t>(tensor)];
     if (name.find(';') != std::string::npos) {  // "a;b;c": one node does what were three
       tap.origin_text.assign(name.c_str(), name.c_str() + name.size() + 1);
@@ -320,7 +328,8 @@ class HookDelegate {
       for (uint32_t i = 0; i < quant.count; ++i) {
         tap.planted_scales.push_back(quant.scale[i] * options_.plant_scale_factor);
       }
-      log(DH_LOG_WARNING, name + (quant.count ? ": a wrong scale is planted" : ": it has no scale, nothing is planted"));
+      log(DH_LOG_WARNING,
+          name + (quant.count ? ": a wrong scale is planted" : ": it has no scale, nothing is planted"));
     }
     return tap;
   }

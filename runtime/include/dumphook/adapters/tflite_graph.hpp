@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the TensorFlow Lite adapter knows of a graph: its layers in execution order, also those that a delegate hides, and
-// the names of its tensors. Part of tflite.hpp.
+// What the TensorFlow Lite adapter knows of a graph: its layers in execution order, also those that a delegate hides,
+// and the names of its tensors. Part of tflite.hpp.
 #ifndef DUMPHOOK_ADAPTERS_TFLITE_GRAPH_HPP
 #define DUMPHOOK_ADAPTERS_TFLITE_GRAPH_HPP
 
@@ -85,7 +85,8 @@ class GraphReader {
       }
       for (int i = 0; i < replaced->size; ++i) {
         PlanNode inner;
-        if (get_plan_node(context_, replaced->data[i], &inner)) add_layer(position, inner, node.op(), node.node->outputs);
+        if (get_plan_node(context_, replaced->data[i], &inner))
+          add_layer(position, inner, node.op(), node.node->outputs);
       }
     }
     for (const GraphLayer& layer : graph_.layers) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of TensorFlow Lite's builtin operators by their code: schema.fbs, enum BuiltinOperator, as of 2.9. Codes are never
-// reused, so the table holds for older releases; newer operators have no name here.
+// Names of TensorFlow Lite's builtin operators by their code: schema.fbs, enum BuiltinOperator, as of 2.9. Codes are
+// never reused, so the table holds for older releases; newer operators have no name here.
 #ifndef DUMPHOOK_ADAPTERS_TFLITE_OPS_HPP
 #define DUMPHOOK_ADAPTERS_TFLITE_OPS_HPP
 
@@ -11,6 +11,7 @@ enum { kDequantizeOp = 6, kCustomOp = 32, kDelegateOp = 51, kDensifyOp = 124 };
 
 // NULL for a code that is not in the table.
 inline const char* builtin_op_name(int code) {
+  // clang-format off
   static const char* const kNames[] = {
       "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "DEQUANTIZE",
       "EMBEDDING_LOOKUP", "FLOOR", "FULLY_CONNECTED", "HASHTABLE_LOOKUP", "L2_NORMALIZATION", "L2_POOL_2D",
@@ -32,6 +33,7 @@ inline const char* builtin_op_name(int code) {
       "IMAG", "REAL", "COMPLEX_ABS", "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE", "REDUCE_ALL",
       "CONV_3D_TRANSPOSE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "BROADCAST_ARGS",
       "RANDOM_STANDARD_NORMAL", "BUCKETIZE", "RANDOM_UNIFORM", "MULTINOMIAL", "GELU", "DYNAMIC_UPDATE_SLICE"};
+  // clang-format on
   static_assert(sizeof kNames / sizeof kNames[0] == 152, "one name per code");
   return code >= 0 && code < 152 ? kNames[code] : nullptr;
 }

@@ -28,8 +28,9 @@ class NodeListener {
 
 // The hooked nodes of one TFLite subgraph, shared by all hooks on it.
 //
-// TFLite hands `invoke` no user data, so a graph is found by its context, in a list that only grows and whose entries are
-// used again. Finding takes no lock and may happen on any thread; all else, on the thread that uses the interpreter.
+// TFLite hands `invoke` no user data, so a graph is found by its context, in a list that only grows and whose entries
+// are used again. Finding takes no lock and may happen on any thread; all else, on the thread that uses the
+// interpreter.
 class HookedGraph {
  public:
   // The graph of this context, or NULL.
