@@ -50,8 +50,8 @@ step "build for aarch64 (build/board)"
 build board -DCMAKE_TOOLCHAIN_FILE="$repo/toolchains/aarch64-linux-gnu.cmake"
 
 dumphook=build/release/hostside/cli/dumphook
-pc=build/release/examples/tflite_pipeline
-board=(qemu-aarch64-static -L "$DUMPHOOK_CACHE/sysroot/aarch64-linux-gnu" build/board/examples/tflite_pipeline)
+pc=build/release/examples/tflite_pipeline/tflite_pipeline
+board=(qemu-aarch64-static -L "$DUMPHOOK_CACHE/sysroot/aarch64-linux-gnu" build/board/examples/tflite_pipeline/tflite_pipeline)
 
 rm -rf "$out"
 mkdir -p "$out"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The smallest capture: one tensor in one frame, written to first.mcap. Look at it with `dumphook show first.mcap logits`. */
+ * The smallest capture: one tensor in one frame, in a file. Then: dumphook show first.mcap logits */
 #include <dumphook/dumphook.h>
 #include <stdio.h>
 

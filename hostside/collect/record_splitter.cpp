@@ -13,7 +13,8 @@ Bytes RecordSplitter::room(size_t bytes) {
     end_ -= begin_;
     begin_ = 0;
   }
-  if (buffer_.size() - end_ < bytes) buffer_.resize(end_ + bytes > 2 * buffer_.size() ? end_ + bytes : 2 * buffer_.size());
+  if (buffer_.size() - end_ < bytes)
+    buffer_.resize(end_ + bytes > 2 * buffer_.size() ? end_ + bytes : 2 * buffer_.size());
   return Bytes(buffer_.data() + end_, buffer_.size() - end_);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordSplitter: cuts bytes that come in pieces into MCAP records. Memory follows what arrived, never what a length says.
+// RecordSplitter: cuts bytes that come in pieces into MCAP records. Memory follows what arrived, never what a length
+// says.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ bool write_all(int file, const uint8_t* data, size_t bytes, size_t* written) {
 
 void sync_folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
-  const int folder = ::open(slash == std::string::npos ? "." : path.substr(0, slash + 1).c_str(),
-                            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder =
+      ::open(slash == std::string::npos ? "." : path.substr(0, slash + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
   fsync(folder);
   ::close(folder);
@@ -41,7 +41,8 @@ std::string numbered(const std::string& path, int attempt) {
   const size_t dot = path.rfind('.');
   const size_t slash = path.rfind('/');
   const bool has_dot = dot != std::string::npos && (slash == std::string::npos || dot > slash);
-  return has_dot ? fmt::format("{}-{}{}", path.substr(0, dot), attempt, path.substr(dot)) : fmt::format("{}-{}", path, attempt);
+  return has_dot ? fmt::format("{}-{}{}", path.substr(0, dot), attempt, path.substr(dot))
+                 : fmt::format("{}-{}", path, attempt);
 }
 
 }  // namespace
@@ -51,8 +52,8 @@ Error SessionFile::write_error(const char* doing, int number) const {
                number == ENOSPC ? "the disk is full; the board keeps what its spool holds" : ""};
 }
 
-Expected<std::unique_ptr<SessionFile>> SessionFile::open(const std::string& stem, const std::string& uuid, ConstBytes header,
-                                                         ConstBytes metadata) {
+Expected<std::unique_ptr<SessionFile>> SessionFile::open(const std::string& stem, const std::string& uuid,
+                                                         ConstBytes header, ConstBytes metadata) {
   for (int attempt = 1; attempt < 100; ++attempt) {
     std::unique_ptr<SessionFile> session(new SessionFile);
     session->part_path_ = numbered(stem + "-" + uuid.substr(0, 8) + ".mcap", attempt) + ".part";
@@ -124,11 +125,7 @@ Expected<bool> SessionFile::resume(const std::string& uuid) {
     whole = splitter.position();
     buffer_.clear();  // what add_* appended is there
   }
-  if (!ours) {
-    // Not even a Metadata record came: nothing is lost by beginning again, but it may not be ours to overwrite.
-    if (whole > sizeof kMcapMagic + 4096) return false;
-    return Error{fmt::format("{} is no capture", part_path_), "remove it"};
-  }
+  if (!ours) return false;
   buffer_.clear();
   if (ftruncate(file_, static_cast<off_t>(whole)) != 0 || lseek(file_, static_cast<off_t>(whole), SEEK_SET) < 0) {
     return write_error("resume", errno);
@@ -156,7 +153,8 @@ SessionFile::Kept SessionFile::add_schema(ConstBytes record) {
   const auto schema = parse_schema(record.from(kRecordPrefixBytes));
   if (!schema || schema->id == 0) return Kept::refused;
   const auto [at, is_new] = schema_records_.try_emplace(schema->id, record.begin(), record.end());
-  if (!is_new) return std::equal(record.begin(), record.end(), at->second.begin(), at->second.end()) ? Kept::known : Kept::refused;
+  if (!is_new)
+    return std::equal(record.begin(), record.end(), at->second.begin(), at->second.end()) ? Kept::known : Kept::refused;
   schema_names_[schema->id] = schema->name;
   append(record);
   return Kept::yes;
@@ -166,7 +164,8 @@ SessionFile::Kept SessionFile::add_channel(ConstBytes record) {
   const auto channel = parse_channel(record.from(kRecordPrefixBytes));
   if (!channel || schema_names_.count(channel->schema_id) == 0) return Kept::refused;
   const auto [at, is_new] = channel_records_.try_emplace(channel->id, record.begin(), record.end());
-  if (!is_new) return std::equal(record.begin(), record.end(), at->second.begin(), at->second.end()) ? Kept::known : Kept::refused;
+  if (!is_new)
+    return std::equal(record.begin(), record.end(), at->second.begin(), at->second.end()) ? Kept::known : Kept::refused;
   channel_schemas_[channel->id] = channel->schema_id;
   append(record);
   return Kept::yes;

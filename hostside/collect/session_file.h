@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SessionFile: what a collector holds of one session: one MCAP stream without chunks, under a name that ends in .part until
-// it is sealed. A .part that a killed collector left behind is taken up again.
+// SessionFile: what a collector holds of one session: one MCAP stream without chunks, under a name that ends in .part
+// until it is sealed. A .part that a killed collector left behind is taken up again.
 #pragma once
 
 #include <map>
@@ -20,10 +20,10 @@ class SessionFile {
  public:
   enum class Kept : uint8_t { yes, known, refused };
 
-  // `stem`: path without extension; the file is <stem>-<first 8 digits of uuid>.mcap.part. `header` and `metadata` are the
-  // whole records of the session's stream. Fails when another collector holds the file.
-  static Expected<std::unique_ptr<SessionFile>> open(const std::string& stem, const std::string& uuid, ConstBytes header,
-                                                     ConstBytes metadata);
+  // `stem`: path without extension; the file is <stem>-<first 8 digits of uuid>.mcap.part. `header` and `metadata` are
+  // the whole records of the session's stream. Fails when another collector holds the file.
+  static Expected<std::unique_ptr<SessionFile>> open(const std::string& stem, const std::string& uuid,
+                                                     ConstBytes header, ConstBytes metadata);
   ~SessionFile();
   SessionFile(const SessionFile&) = delete;
   SessionFile& operator=(const SessionFile&) = delete;
@@ -44,8 +44,8 @@ class SessionFile {
   uint64_t durable_seq() const { return durable_seq_; }
   uint64_t unsynced_bytes() const { return unsynced_bytes_ + buffer_.size(); }
 
-  // Ends the stream and gives the file its final name: `path`, replacing a file there if `replace` is set, else PATH with
-  // the first free number. The name it has now.
+  // Ends the stream and gives the file its final name: `path`, replacing a file there if `replace` is set, else PATH
+  // with the first free number. The name it has now.
   Expected<std::string> seal(const std::string& path, bool replace);
 
   const std::string& part_path() const { return part_path_; }

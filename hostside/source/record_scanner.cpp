@@ -141,6 +141,7 @@ RecordScanner::Step RecordScanner::give_record(uint8_t opcode, uint64_t length) 
     record_.content = ConstBytes(content_.data() + skew, static_cast<size_t>(length));
     const Fit fit = fields_fit(opcode, record_.content);
     record_.sound = fit == Fit::exact && (!message || check_message_crc(record_.content.from(kMessageFieldsBytes)));
+    if (fit == Fit::loose) report(Severity::note, record_.offset, "this record is longer than its fields");
     if (fit == Fit::broken) {
       report(Severity::error, record_.offset, "this record's fields do not fit into it");
       record_.content = {};
@@ -339,8 +340,8 @@ const uint8_t* RecordScanner::window(uint64_t at, size_t bytes) {
   }
   const uint64_t size = source_->size();
   if (at > size || bytes > size - at) return nullptr;
-  window_.resize(kWindowBytes);
   const size_t wanted = static_cast<size_t>(std::min<uint64_t>(kWindowBytes, size - at));
+  if (window_.size() < wanted) window_.resize(wanted);
   window_bytes_ = 0;
   const int error = source_->read(at, window_.data(), wanted);
   if (error != 0) {

@@ -294,7 +294,8 @@ Status check_supported(const Selection& selection, const dh_options& options, Er
   char rule[DH_MAX_NAME_BYTES + 16];
   bool other_level = selection.level == DH_LEVEL_HASH || selection.level == DH_LEVEL_STATS;
   while (next_list_item(&list, rule, sizeof rule)) {
-    other_level |= std::strstr(rule, "=hash") != nullptr || std::strstr(rule, "=stats") != nullptr;
+    const char* level = std::strrchr(rule, '=') + 1;  // check_levels saw it
+    other_level |= std::strcmp(level, "hash") == 0 || std::strcmp(level, "stats") == 0;
   }
   if (other_level) return error->fail(DH_ERR_UNSUPPORTED, "levels hash and stats are not in this version: use full");
   if (text_length(options.triggers) != 0) {

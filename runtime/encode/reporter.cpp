@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "wire/flat_fields.h"
+#include "wire/message_crc.h"
 #include "wire/messages.h"
 
 namespace dumphook {
@@ -14,17 +16,11 @@ constexpr uint64_t kClockJumpNs = 50000000;
 constexpr uint32_t kBatch = 64;
 constexpr size_t kBatchBytes = 32768;  // of 64 ranges, or 64 tensors' counters
 
-// The second field of every message table.
 bool set_stream_seq(Bytes message, uint64_t stream_seq) {
-  const uint32_t table = load_le<uint32_t>(message.data);
-  const uint32_t vtable = table - static_cast<uint32_t>(load_le<int32_t>(message.data + table));
-  const uint16_t field = load_le<uint16_t>(message.data + vtable + 6);
+  const size_t field = flat_field(message, flat_root(message), kStreamSeqField, sizeof stream_seq);
   if (field == 0) return false;
-  store_le<uint64_t>(message.data + table + field, stream_seq);
-  const size_t crc_field = find_crc_field(message);
-  if (crc_field == 0) return false;
-  store_le<uint32_t>(message.data + crc_field, message_crc(message, crc_field));
-  return true;
+  store_le<uint64_t>(message.data + field, stream_seq);
+  return seal_message(message) != 0;
 }
 
 }  // namespace
@@ -60,11 +56,17 @@ void Reporter::open(TensorTable* tensors, FrameTable* frames, Pool* pool, Spool*
   clock_ = clock;
 }
 
-void Reporter::add_notice(Notice* notice) {
-  notice->next = notices_.load(std::memory_order_relaxed);
-  while (!notices_.compare_exchange_weak(notice->next, notice, std::memory_order_release, std::memory_order_relaxed)) {
+namespace {
+
+void push(std::atomic<Notice*>* list, Notice* notice) {
+  notice->next = list->load(std::memory_order_relaxed);
+  while (!list->compare_exchange_weak(notice->next, notice, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }
+
+}  // namespace
+
+void Reporter::add_notice(Notice* notice) { push(&notices_, notice); }
 
 Step Reporter::end_frame(uint32_t index) {
   FrameSlot& slot = frames_->slot(index);
@@ -158,6 +160,7 @@ Step Reporter::say_notice() {
   }
   if (!emitted) return Step::blocked;
   pending_ = notice.next;
+  if (notice.kind == Notice::Kind::config_change) push(&spent_, &notice);
   return Step::progressed;
 }
 

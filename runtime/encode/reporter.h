@@ -31,6 +31,7 @@ struct Notice {
   uint64_t frame = 0;           // config_change, attribute: the first one it holds for
   uint8_t* message = nullptr;   // graph: an encoded ModelGraph, its stream_seq still to be set
   size_t message_bytes = 0;
+  size_t room = 0;              // config_change: bytes behind this for its text
 };
 
 class Reporter {
@@ -40,6 +41,8 @@ class Reporter {
 
   // Any thread.
   void add_notice(Notice* notice);
+  // Changes of configuration that have been said: their memory is the caller's again. A list by `next`.
+  Notice* take_spent() { return spent_.exchange(nullptr, std::memory_order_acquire); }
   void count_frame_begun() { frames_begun_.fetch_add(1, std::memory_order_relaxed); }
 
   // At most one message. Frames that are over come first, then notices, then what is due by time.
@@ -75,6 +78,7 @@ class Reporter {
   Clock clock_;
   std::atomic<Notice*> notices_{nullptr};  // newest first
   Notice* pending_ = nullptr;              // oldest first, taken over
+  std::atomic<Notice*> spent_{nullptr};
   std::atomic<uint64_t> frames_begun_{0};
   std::atomic<uint64_t> frames_ended_{0};
   bool losses_due_ = false;

@@ -10,6 +10,7 @@
 #include "graph_bfbs.h"
 #include "session_bfbs.h"
 #include "tensor_bfbs.h"
+#include "wire/flat_fields.h"
 #include "wire/format.h"
 #include "wire/mcap.h"
 
@@ -51,12 +52,10 @@ SchemaSource schema_source(uint32_t index) {
   }
 }
 
-// stream_seq of an encoded message: MCAP's sequence is its low half. Every message table has it as its second field.
+// MCAP's sequence is the low half of stream_seq.
 uint32_t sequence_of(ConstBytes message) {
-  const uint32_t table = load_le<uint32_t>(message.data);
-  const uint32_t vtable = table - static_cast<uint32_t>(load_le<int32_t>(message.data + table));
-  const uint16_t field = load_le<uint16_t>(message.data + vtable + 6);
-  return field == 0 ? 0 : load_le<uint32_t>(message.data + table + field);
+  const size_t field = flat_field(message, flat_root(message), kStreamSeqField, sizeof(uint64_t));
+  return field == 0 ? 0 : load_le<uint32_t>(message.data + field);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct Endpoints {
   uint32_t count = 0;
 };
 
-// "HOST:PORT", "1.2.3.4:9000", "[::1]:9000", also after a scheme "tcp://". NULL, and *out filled, or a sentence that says
-// what is wrong. Port 0 is accepted: a listener takes any. Allocates nothing, asks nobody.
+// "HOST:PORT", "1.2.3.4:9000", "[::1]:9000", also after a scheme "tcp://". NULL, and *out filled, or a sentence that
+// says what is wrong. Port 0 is accepted: a listener takes any. Allocates nothing, asks nobody.
 const char* parse_address(const char* text, Address* out);
 
 // Asks the system for the addresses of `address`, at most Endpoints::kMost. May block and allocate: only while opening.

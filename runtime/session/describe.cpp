@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint32_t kNodesPerMessage = 128;
 constexpr uint32_t kMaxModelAttributes = 32;
+constexpr uint32_t kMaxChangeNotices = 16;
+constexpr size_t kLeastChangeBytes = 512;
 
 // An upper bound of a string in a FlatBuffer: offset, length, NUL, padding.
 size_t flat_bytes(const char* text) { return text_length(text) + 16; }
@@ -25,16 +27,48 @@ size_t flat_bytes(const dh_node& node) {
 
 }  // namespace
 
-Notice* Session::make_notice(Notice::Kind kind, const char* key, const char* value) {
-  const size_t key_bytes = text_length(key) + 1;
-  const size_t value_bytes = text_length(value) + 1;
+Notice* Session::make_attribute_notice(const char* key, const char* value) {
+  const size_t key_bytes = std::strlen(key) + 1;
+  const size_t value_bytes = std::strlen(value) + 1;
   void* room = tensors_.keep_room(sizeof(Notice) + key_bytes + value_bytes);
   if (room == nullptr) return nullptr;
   auto* notice = ::new (room) Notice;
   auto* text = reinterpret_cast<char*>(notice + 1);
-  notice->kind = kind;
-  notice->key = static_cast<const char*>(std::memcpy(text, key == nullptr ? "" : key, key_bytes));
-  notice->value = static_cast<const char*>(std::memcpy(text + key_bytes, value == nullptr ? "" : value, value_bytes));
+  notice->kind = Notice::Kind::attribute;
+  notice->key = static_cast<const char*>(std::memcpy(text, key, key_bytes));
+  notice->value = static_cast<const char*>(std::memcpy(text + key_bytes, value, value_bytes));
+  return notice;
+}
+
+// Notices of changes are used again once they have been said: an app may configure as often as it likes.
+Notice* Session::make_change_notice(const char* text) {
+  const size_t bytes = std::strlen(text) + 1;
+  Notice* notice = nullptr;
+  tensors_.lock();
+  for (Notice* spent = reporter_.take_spent(); spent != nullptr;) {
+    Notice* next = spent->next;
+    spent->next = spare_changes_;
+    spare_changes_ = spent;
+    spent = next;
+  }
+  for (Notice** link = &spare_changes_; *link != nullptr && notice == nullptr; link = &(*link)->next) {
+    if ((*link)->room < bytes) continue;
+    notice = *link;
+    *link = notice->next;
+    break;
+  }
+  const bool may_grow = notice == nullptr && change_count_ < kMaxChangeNotices;
+  change_count_ += may_grow ? 1 : 0;
+  tensors_.unlock();
+  if (may_grow) {
+    const size_t room = align_up(bytes, kLeastChangeBytes);
+    void* memory = tensors_.keep_room(sizeof(Notice) + room);
+    if (memory == nullptr) return nullptr;
+    notice = ::new (memory) Notice;
+    notice->kind = Notice::Kind::config_change;
+    notice->room = room;
+  }
+  if (notice != nullptr) notice->value = static_cast<const char*>(std::memcpy(notice + 1, text, bytes));
   return notice;
 }
 
@@ -148,7 +182,7 @@ Status Session::set_attribute(const dh_attr_target& target, const char* key, con
   const char* model = target.model != nullptr && target.model[0] != '\0' ? target.model : "model";
   switch (target.scope) {
     case DH_ATTR_SESSION: {
-      Notice* notice = make_notice(Notice::Kind::attribute, key, value);
+      Notice* notice = make_attribute_notice(key, value);
       if (notice == nullptr) return DH_ERR_LIMIT;
       notice->frame = next_frame_.load(std::memory_order_relaxed);
       reporter_.add_notice(notice);

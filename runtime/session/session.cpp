@@ -547,10 +547,8 @@ Status Session::configure(const char* text) {
     log(DH_LOG_ERROR, error.text);
     return status;
   }
-  Notice* notice = make_notice(Notice::Kind::config_change, nullptr, text);
-  if (notice == nullptr) {
-    log(DH_LOG_WARNING, "descriptor_bytes is used up: the change holds, but is not recorded in the stream");
-  }
+  Notice* notice = make_change_notice(text);
+  if (notice == nullptr) log(DH_LOG_WARNING, "dh_configure: no room to record the change in the stream; it holds all the same");
   tensors_.lock();
   status = lay_over(&changed);  // somebody else may have changed something meanwhile
   pending_selection_ = changed;

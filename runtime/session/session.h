@@ -67,7 +67,8 @@ class Session {
 
   void apply_pending_selection(uint64_t next_frame);
   // In memory that stays, texts copied; NULL when that is used up.
-  Notice* make_notice(Notice::Kind kind, const char* key, const char* value);
+  Notice* make_attribute_notice(const char* key, const char* value);
+  Notice* make_change_notice(const char* text);
   Status add_graph_message(const GraphView& view, size_t max_bytes);
   struct DeclaredModel;
   Status add_late_model_attribute(const DeclaredModel& model, const AttributeView& attribute);
@@ -99,6 +100,8 @@ class Session {
   uint64_t frames_selected_ = 0;
   Selection pending_selection_;
   Notice* pending_changes_ = nullptr;  // newest first
+  Notice* spare_changes_ = nullptr;
+  uint32_t change_count_ = 0;
   struct ModelAttribute {
     const char* model;
     const char* key;

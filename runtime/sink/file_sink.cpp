@@ -68,7 +68,8 @@ bool FileSink::open_file() {
   if (error == 0) return true;
   state_ = SinkState::failed;
   if (error == EEXIST) {
-    say(context_.log, DH_LOG_ERROR, "sink: %s exists: remove it, or write \"file:%s?overwrite=1\"", segment_path_, path_);
+    say(context_.log, DH_LOG_ERROR, "sink: %s exists: remove it, or write \"file:%s?overwrite=1\"", segment_path_,
+        path_);
   } else {
     say(context_.log, DH_LOG_ERROR, "sink: cannot create %s: %s", segment_path_, ErrorText(error).text());
   }
@@ -83,7 +84,8 @@ SinkStep FileSink::step(uint64_t now_ns) {
 
   Spool& spool = *context_.spool;
   if (cursor_ < spool.begin()) cursor_ = shipped_end_ = spool.begin();
-  const bool preamble_due = !segment_begun_ && segment_ == 0 && (finishing_ || now_ns - opened_ns_ >= context_.window_ns);
+  const bool preamble_due =
+      !segment_begun_ && segment_ == 0 && (finishing_ || now_ns - opened_ns_ >= context_.window_ns);
   if (preamble_due && !begin_segment(now_ns)) return result;
   while (cursor_ != spool.end()) {
     if (!take_entry(now_ns)) return result;
@@ -352,8 +354,9 @@ bool FileSink::sync_file() {
 }
 
 bool FileSink::fail(const char* doing) {
-  say(context_.log, DH_LOG_ERROR, "sink: cannot %s %s: %s; it is usable up to byte %llu, what follows is counted as lost",
-      doing, segment_path_, ErrorText(file_.error()).text(), static_cast<unsigned long long>(file_.written()));
+  say(context_.log, DH_LOG_ERROR,
+      "sink: cannot %s %s: %s; it is usable up to byte %llu, what follows is counted as lost", doing, segment_path_,
+      ErrorText(file_.error()).text(), static_cast<unsigned long long>(file_.written()));
   abandon();
   return false;
 }

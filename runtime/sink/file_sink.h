@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FileSink: the capture as chunked, indexed MCAP files, one per segment.
 //
-// A segment is: declarations | chunk of repeats | chunk, message indexes | ... | summary. Records go from the spool to the
-// file without a copy. What write() took decodes after a crash; a chunk that could be written only in part is repaired
-// to its whole messages. Disk writes may block; nothing else does.
+// A segment is: declarations | chunk of repeats | chunk, message indexes | ... | summary. Records go from the spool to
+// the file without a copy. What write() took decodes after a crash; a chunk that could be written only in part is
+// repaired to its whole messages. Disk writes may block; nothing else does.
 #pragma once
 
 #include "sink/file_writer.h"
@@ -63,8 +63,8 @@ class FileSink final : public Sink {
   char path_[kPathBytes] = {};
   char segment_path_[kPathBytes] = {};
 
-  uint32_t segment_ = 0;        // number of the present one, or of the next when none is begun
-  bool segment_begun_ = false;  // its preamble is written
+  uint32_t segment_ = 0;           // number of the present one, or of the next when none is begun
+  bool segment_begun_ = false;     // its preamble is written
   bool segment_has_data_ = false;  // more than its preamble
   bool finishing_ = false;
   bool flush_asked_ = false;

@@ -14,10 +14,10 @@ namespace dumphook {
 // The system calls, so that tests can make them fail. Each behaves as its namesake: -1 and errno.
 struct FileCalls {
   void* user = nullptr;
-  int64_t (*append)(void* user, int fd, const iovec* runs, int count);  // writev
+  int64_t (*append)(void* user, int fd, const iovec* runs, int count);                    // writev
   int64_t (*patch)(void* user, int fd, const void* data, size_t bytes, uint64_t offset);  // pwrite
-  int (*cut)(void* user, int fd, uint64_t bytes);  // ftruncate
-  int (*sync)(void* user, int fd);  // fdatasync
+  int (*cut)(void* user, int fd, uint64_t bytes);                                         // ftruncate
+  int (*sync)(void* user, int fd);                                                        // fdatasync
 
   static FileCalls system();
 };

@@ -46,7 +46,8 @@ Status SinkHolder::open(const SinkContext& context, const dh_options& options) {
     say(context.log, DH_LOG_ERROR, "sink: this build has no %s", scheme);
     return DH_ERR_UNSUPPORTED;
   }
-  say(context.log, DH_LOG_ERROR, "sink: \"%s\" is none of file:, tcp://, tls://, tcp-listen://, tls-listen://, callback:", uri);
+  say(context.log, DH_LOG_ERROR,
+      "sink: \"%s\" is none of file:, tcp://, tls://, tcp-listen://, tls-listen://, callback:", uri);
   return DH_ERR_OPTION;
 }
 
@@ -93,7 +94,8 @@ Status SinkHolder::open_tcp(const dh_options& options, const SinkContext& contex
   }
   if (!is_loopback(endpoints) && (options.flags & DH_FLAG_INSECURE) == 0) {
     say(context.log, DH_LOG_ERROR,
-        "sink: %s is another machine, and TCP is plain to everyone on the way: use tls://, or allow it with `insecure`", uri);
+        "sink: %s is another machine, and TCP is plain to everyone on the way: use tls://, or allow it with `insecure`",
+        uri);
     return DH_ERR_SECURITY;
   }
   auto* stream = ::new (static_cast<void*>(&room_.tcp)) TcpStream;

@@ -10,8 +10,8 @@ namespace dumphook {
 
 class SinkHolder {
  public:
-  // Takes what the sink of options.sink needs besides the holder itself: room for chunk indexes, file sinks only. `arena`
-  // may only measure. Also right for options that open() will refuse.
+  // Takes what the sink of options.sink needs besides the holder itself: room for chunk indexes, file sinks only.
+  // `arena` may only measure. Also right for options that open() will refuse.
   Bytes carve(Arena& arena, const dh_options& options);
 
   // Opens the sink of options.sink; the options have no zeros left that mean a default. The context's log has said what

@@ -60,9 +60,9 @@ class SegmentIndex {
   size_t free_bytes() const { return area_.size - kept_bytes_ - noted_count_ * sizeof(Noted); }
 
   uint32_t channel_limit_ = 0;
-  List* lists_ = nullptr;              // by channel: the open chunk's messages
-  ChannelNumber* counts_ = nullptr;    // by channel: messages of the segment
-  ChannelNumber* touched_ = nullptr;   // channels of the open chunk, in order of appearance
+  List* lists_ = nullptr;             // by channel: the open chunk's messages
+  ChannelNumber* counts_ = nullptr;   // by channel: messages of the segment
+  ChannelNumber* touched_ = nullptr;  // channels of the open chunk, in order of appearance
   uint8_t* declared_ = nullptr;
   Bytes area_;
   size_t kept_bytes_ = 0;

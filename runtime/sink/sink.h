@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sink: takes records from the spool and puts them where the capture goes. One thread at a time (the worker).
 //
-// A sink never blocks: step() does what can be done now and says when and for what to call it again. The session owns the
-// spool: it frees and counts the entries before shipped_end().
+// A sink never blocks: step() does what can be done now and says when and for what to call it again. The session owns
+// the spool: it frees and counts the entries before shipped_end().
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ SinkStep StreamSink::step(uint64_t now_ns) {
   follow_spool();
 
   if (phase_ == Phase::waiting) {
-    if (finishing_ && context_.spool->end() == shipped_end_) {
+    if (finishing_ && state_ == SinkState::absent && context_.spool->end() == shipped_end_) {
       end(SinkState::finished);
       return result;
     }
@@ -106,7 +106,8 @@ SinkStep StreamSink::step(uint64_t now_ns) {
   if (!decided_) result.wake_ns = hello_until_ns_;
   result.poll_events = static_cast<short>((listening ? POLLIN : 0) | (progress == Progress::blocked ? POLLOUT : 0));
   if (result.poll_events != 0) result.fd = transport_->fd();
-  if (progress == Progress::blocked && result.fd < 0 && now_ns + kPollNs < result.wake_ns) result.wake_ns = now_ns + kPollNs;
+  if (progress == Progress::blocked && result.fd < 0 && now_ns + kPollNs < result.wake_ns)
+    result.wake_ns = now_ns + kPollNs;
   return result;
 }
 
@@ -114,6 +115,8 @@ void StreamSink::begin_stream(uint64_t now_ns) {
   const SpoolEntry* first = first_message(*context_.spool, cursor_);
   first_stream_seq_ = first != nullptr ? first->stream_seq : context_.state->next_stream_seq();
   log_time_ = first != nullptr ? first->log_time : now_ns + context_.log_offset_ns;
+  began_ns_ = now_ns;
+  shipped_at_begin_ = shipped_end_;
   hello_until_ns_ = now_ns + context_.hello_ns;
   decided_ = !transport_->can_answer();
   greeted_ = false;
@@ -150,7 +153,9 @@ void StreamSink::lose_connection(uint64_t now_ns, const char* why) {
   }
   if (was_connected) {
     ++stream_;
-    if (decided_) delay_ns_ = kLeastDelayNs;
+    // A peer that takes nothing, since its disk is full say, is not asked ten times a second.
+    const bool was_of_use = shipped_end_ != shipped_at_begin_ || now_ns - began_ns_ > kMostDelayNs;
+    if (decided_ && was_of_use) delay_ns_ = kLeastDelayNs;
   }
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
@@ -214,7 +219,8 @@ StreamSink::Progress StreamSink::send_outbox() {
   return progress;
 }
 
-// Items are copied to the outbox, since what the state says next time may differ: sessions go on while the peer is slow.
+// Items are copied to the outbox, since what the state says next time may differ: sessions go on while the peer is
+// slow.
 StreamSink::Progress StreamSink::send_preamble() {
   if (large_sent_ != 0) return send_large_item();
   fill_outbox();
@@ -298,7 +304,8 @@ StreamSink::Progress StreamSink::send_records() {
   iovec runs[TcpSocket::kMostRuns];
   int count = 0;
   size_t total = 0;
-  for (uint64_t at = cursor_; at != spool.end() && count < TcpSocket::kMostRuns && total < kSendBytes; at = spool.next(at)) {
+  for (uint64_t at = cursor_; at != spool.end() && count < TcpSocket::kMostRuns && total < kSendBytes;
+       at = spool.next(at)) {
     const size_t offset = at == cursor_ ? cursor_sent_ : 0;
     if (offset == 0 && is_skipped(at)) break;
     runs[count] = run_of(spool.record(at).from(offset));
@@ -328,8 +335,7 @@ bool StreamSink::listen(uint64_t now_ns) {
   for (int i = 0; i < kMostMessagesAtOnce; ++i) {
     HostMessageView message;
     switch (deaf_ ? receiver_.discard(*transport_) : receiver_.next(*transport_, &message)) {
-      case HostInput::nothing:
-        return true;
+      case HostInput::nothing: return true;
       case HostInput::message:
         if (obey(message)) break;
         lose_connection(now_ns, "its answer makes no sense");
@@ -353,9 +359,7 @@ bool StreamSink::listen(uint64_t now_ns) {
           lose_connection(now_ns, "it closed the connection");
         }
         return false;
-      case HostInput::failed:
-        lose_connection(now_ns, ErrorText(receiver_.error()).text());
-        return false;
+      case HostInput::failed: lose_connection(now_ns, ErrorText(receiver_.error()).text()); return false;
     }
   }
   return true;
@@ -365,7 +369,8 @@ bool StreamSink::obey(const HostMessageView& message) {
   if (message.command == HostCommand::kHello) {
     if (message.format_current < kFormatOldest || message.format_oldest > kFormatCurrent) {
       say(context_.log, DH_LOG_WARNING, "sink: %s reads format %u to %u, this is %u; going on unacknowledged",
-          transport_->name(), unsigned{message.format_oldest}, unsigned{message.format_current}, unsigned{kFormatCurrent});
+          transport_->name(), unsigned{message.format_oldest}, unsigned{message.format_current},
+          unsigned{kFormatCurrent});
       deaf_ = decided_ = true;
       return true;
     }

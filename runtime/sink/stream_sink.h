@@ -69,6 +69,8 @@ class StreamSink final : public Sink {
 
   // This connection.
   uint32_t stream_ = 0;  // its number
+  uint64_t began_ns_ = 0;
+  uint64_t shipped_at_begin_ = 0;
   uint64_t hello_until_ns_ = 0;
   bool decided_ = false;  // whether it is acknowledged
   bool greeted_ = false;  // Hello came

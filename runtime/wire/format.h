@@ -45,6 +45,9 @@ constexpr ControlChannel kControlChannels[] = {kFrameBeginChannel, kFrameEndChan
                                                kLossChannel,       kCountersChannel, kConfigChangeChannel,
                                                kClockSyncChannel,  kLogChannel,      kRunReplyChannel};
 
+// ---- Messages: stream_seq is the second field of every table; this is its place in a vtable.
+constexpr uint16_t kStreamSeqField = 6;
+
 // ---- Parts
 constexpr uint8_t kCodecRaw = 0;
 constexpr uint8_t kCodecLz4 = 1;

@@ -140,7 +140,7 @@ def test_a_planted_wrong_scale_is_the_first_bad_layer(job, tmp_path):
 def test_capture_does_not_change_the_outputs(job, tmp_path):
     model = REPO / ".cache/assets/models/face_detection_full_range_int8.tflite"
     photos = REPO / ".cache/assets/photos"
-    program = [str(REPO / "build/release/examples/tflite_pipeline"), "--model", str(model), "--photos", str(photos),
+    program = [str(REPO / "build/release/examples/tflite_pipeline/tflite_pipeline"), "--model", str(model), "--photos", str(photos),
                "--frames", "6"]
     for name, options in {"on": ["--sink", f"file:{tmp_path}/on.mcap"], "off": ["--no-capture"]}.items():
         subprocess.run([*program, *options, "--outputs", str(tmp_path / name)], check=True, stdout=subprocess.DEVNULL)

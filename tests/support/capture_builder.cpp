@@ -475,6 +475,25 @@ std::vector<uint8_t> CaptureBuilder::dense(const TensorSpec& tensor) {
   return bytes;
 }
 
+void seal_message(std::string& bytes, size_t begin, size_t size) {
+  // Root, vtable, first field; all of it checked, since callers damage messages.
+  auto* data = reinterpret_cast<uint8_t*>(bytes.data()) + begin;
+  const auto number_at = [&](size_t at) {
+    uint32_t value = 0;
+    if (at + 4 <= size) memcpy(&value, data + at, 4);
+    return value;
+  };
+  const uint32_t root = number_at(0);
+  if (root + size_t{4} > size) return;
+  const int64_t vtable = int64_t{root} - static_cast<int32_t>(number_at(root));
+  if (vtable < 0 || static_cast<size_t>(vtable) + 8 > size) return;
+  const size_t field = number_at(static_cast<size_t>(vtable) + 4) & 0xFFFF;
+  if (field == 0 || root + field + 4 > size) return;
+  memset(data + root + field, 0, 4);
+  const auto crc = static_cast<uint32_t>(::crc32(0, data, static_cast<uInt>(size)));
+  memcpy(data + root + field, &crc, 4);
+}
+
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

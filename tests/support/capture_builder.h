@@ -137,6 +137,9 @@ class CaptureBuilder {
   uint64_t message_count_ = 0;
 };
 
+// Sets the crc32 field of the message at bytes[begin, begin + size) anew, if it has one.
+void seal_message(std::string& bytes, size_t begin, size_t size);
+
 void write_file(const std::string& path, const std::string& bytes);
 // A folder of this process that is empty at first and goes away with it.
 std::string scratch_folder();

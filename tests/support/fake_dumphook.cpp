@@ -13,6 +13,8 @@ std::string text(const char* chars) { return chars ? chars : ""; }
 
 }  // namespace
 
+const char* dh_status_text(dh_status) { return "a status"; }
+
 dh_status dh_declare_model(dh_session* session, const dh_model* model) {
   if (!session) return DH_SKIPPED;
   RecordedModel recorded;

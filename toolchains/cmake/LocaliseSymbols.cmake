@@ -19,5 +19,7 @@ foreach(declaration IN LISTS declarations)
 endforeach()
 
 run(${LINKER} -r --force-group-allocation --gc-sections ${roots} -Map=${OUTPUT}.map -o ${OUTPUT}.tmp @${OBJECTS} ${LZ4})
+# Made weak first: objcopy does not localise what GCC marks as unique (inline variables).
+run(${OBJCOPY} --wildcard --weaken-symbol=_Z* ${OUTPUT}.tmp)
 run(${OBJCOPY} --wildcard --keep-global-symbol=dh_* ${OUTPUT}.tmp ${OUTPUT})
 file(REMOVE ${OUTPUT}.tmp)

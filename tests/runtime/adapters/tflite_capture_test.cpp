@@ -99,6 +99,8 @@ TEST_P(TfliteCapture, EveryLayerArrives_EqualToTheModelWithAllOutputsExposed) {
     Expected<Capture> capture = Capture::open(path);
     ASSERT_TRUE(capture) << path;
     EXPECT_EQ(capture->problems().errors(), 0u);
+    ASSERT_EQ(capture->graphs().size(), 1u);
+    EXPECT_EQ(capture->graphs()[0].nodes.size(), exposed.size());  // each node of these models has one output
     ASSERT_EQ(capture->frames().size(), 2u);
     for (const CapturedFrame& frame : capture->frames()) {
       EXPECT_EQ(frame.state, FrameState::complete);

@@ -13,7 +13,14 @@
 #include "tflite_runner.h"
 #include "tiny_tflite.h"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define OPERATOR_NEW_IS_TAKEN  // Clang's ThreadSanitizer brings one
+#endif
+#endif
+
 static std::atomic<uint64_t> allocations{0};
+#ifndef OPERATOR_NEW_IS_TAKEN
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
@@ -21,6 +28,7 @@ static std::atomic<uint64_t> allocations{0};
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
 
 // Stands before the library's, so that a test can be of another version.
 static const char* tflite_version = nullptr;

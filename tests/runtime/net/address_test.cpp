@@ -16,9 +16,12 @@ struct Good {
 
 TEST(Address, TakesNamesAndBothKindsOfNumbers) {
   const Good cases[] = {
-      {"tcp://10.0.0.2:9000", "10.0.0.2", 9000}, {"localhost:1", "localhost", 1},
-      {"tcp://[::1]:65535", "::1", 65535},       {"[fe80::1%eth0]:9000", "fe80::1%eth0", 9000},
-      {"board-7.lab_2.example:0", "board-7.lab_2.example", 0}, {"tls://pc:9000", "pc", 9000},
+      {"tcp://10.0.0.2:9000", "10.0.0.2", 9000},
+      {"localhost:1", "localhost", 1},
+      {"tcp://[::1]:65535", "::1", 65535},
+      {"[fe80::1%eth0]:9000", "fe80::1%eth0", 9000},
+      {"board-7.lab_2.example:0", "board-7.lab_2.example", 0},
+      {"tls://pc:9000", "pc", 9000},
       {"[::ffff:127.0.0.1]:9000", "::ffff:127.0.0.1", 9000},
   };
   for (const Good& good : cases) {
@@ -34,12 +37,24 @@ TEST(Address, SaysWhatIsWrong) {
     const char* text;
     const char* says;
   } cases[] = {
-      {"", "port is missing"},          {"pc", "port is missing"},        {"pc:", "port is missing"},
-      {":9000", "host is missing"},     {"pc:x", "must be a number"},     {"pc:9000/", "must be a number"},
-      {"pc:65536", "at most 65535"},    {"pc:-1", "must be a number"},    {"pc: 9", "must be a number"},
-      {"::1:9000", "into brackets"},    {"[::1:9000", "closing bracket"}, {"[::1]", "port is missing"},
-      {"[::1]9000", "port is missing"}, {"[pc]:9000", "brackets are for"}, {"a b:1", "character"},
-      {"a/b:1", "character"},           {"[]:1", "host is missing"},      {"tcp://", "port is missing"},
+      {"", "port is missing"},
+      {"pc", "port is missing"},
+      {"pc:", "port is missing"},
+      {":9000", "host is missing"},
+      {"pc:x", "must be a number"},
+      {"pc:9000/", "must be a number"},
+      {"pc:65536", "at most 65535"},
+      {"pc:-1", "must be a number"},
+      {"pc: 9", "must be a number"},
+      {"::1:9000", "into brackets"},
+      {"[::1:9000", "closing bracket"},
+      {"[::1]", "port is missing"},
+      {"[::1]9000", "port is missing"},
+      {"[pc]:9000", "brackets are for"},
+      {"a b:1", "character"},
+      {"a/b:1", "character"},
+      {"[]:1", "host is missing"},
+      {"tcp://", "port is missing"},
       {"pc:99999999999999999999", "at most 65535"},
   };
   for (const auto& bad : cases) {

@@ -36,22 +36,31 @@ class Board {
     context.log_offset_ns = emitter.session_ns(0);
     context.session_uuid = {0x1234, 0x5678};
     context.log.user = this;
-    context.log.write = [](void* user, dh_log_level, const char* text) { (static_cast<Board*>(user)->log += text) += "\n"; };
+    context.log.write = [](void* user, dh_log_level, const char* text) {
+      (static_cast<Board*>(user)->log += text) += "\n";
+    };
   }
 
-  // A message of about `bytes`, on the tensor's channel, or on the log's. False when the spool is full.
+  // A part of `bytes`. False when the spool is full.
   bool emit(uint32_t tensor_id, size_t bytes, bool frame_end = false) {
-    if (tensor_id != SpoolEntry::kNoTensor && !state.has_channel(tensor_id) && !declare(tensor_id)) return false;
-    const std::string text(bytes, static_cast<char>('a' + state.next_stream_seq() % 26));
-    LogView view;
-    view.text = text.c_str();
+    if (!state.has_channel(tensor_id) && !declare(tensor_id)) return false;
+    const auto fill = static_cast<uint8_t>(state.next_stream_seq());
+    const int64_t shape[] = {static_cast<int64_t>(bytes)};
+    PartView part;
+    part.total = bytes;
+    part.dtype = DH_U8;
+    part.shape = shape;
     SpoolEntry entry;
     entry.tensor_id = tensor_id;
     entry.last_part = true;
     entry.frame_end = frame_end;
-    entry.channel_id = tensor_id == SpoolEntry::kNoTensor ? kLogChannel.channel
-                                                          : static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
-    const bool taken = emitter.emit(entry, bytes + 128, 0, [&](Bytes out, uint64_t seq) { return write_log(out, seq, view); });
+    entry.channel_id = static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
+    const bool taken =
+        emitter.emit(entry, kMaxPartPrefixBytes + bytes + kMaxPartSuffixBytes, 0, [&](Bytes out, uint64_t seq) {
+          const size_t payload = write_part_prefix(out, seq, part);
+          memset(out.data + payload, fill, bytes);
+          return finish_part(out, payload, static_cast<uint32_t>(bytes), kCodecRaw, static_cast<uint32_t>(bytes));
+        });
     if (taken) now_ns += 1000;
     return taken;
   }

@@ -256,8 +256,8 @@ TEST_F(FileSinkTest, AFullIndexEndsTheSegment) {
 }
 
 TEST_F(FileSinkTest, SyncPoliciesSync) {
-  for (const auto& [policy, least, most] : {std::tuple{DH_SYNC_NEVER, 0, 0}, {DH_SYNC_CLOSE, 1, 1}, {DH_SYNC_INTERVAL, 3, 8},
-                                            {DH_SYNC_CHUNK, 20, 22}}) {
+  for (const auto& [policy, least, most] :
+       {std::tuple{DH_SYNC_NEVER, 0, 0}, {DH_SYNC_CLOSE, 1, 1}, {DH_SYNC_INTERVAL, 3, 8}, {DH_SYNC_CHUNK, 20, 22}}) {
     Board board;
     FileSink sink;
     SmallDisk disk;
@@ -348,7 +348,7 @@ TEST_P(FullDisk, AfterEveryByte_TheFileDecodesToTheLastWholeRecord) {
   EXPECT_EQ(GetParam(), partly > 100) << "whole messages of a cut chunk are kept";
 }
 
-INSTANTIATE_TEST_SUITE_P(Repair, FullDisk, ::testing::Bool(), 
+INSTANTIATE_TEST_SUITE_P(Repair, FullDisk, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "Works" : "Fails"; });
 
 }  // namespace

@@ -12,7 +12,8 @@
 
 namespace dumphook {
 
-inline std::string host_message(flatbuffers::FlatBufferBuilder& builder, Command type, flatbuffers::Offset<void> command) {
+inline std::string host_message(flatbuffers::FlatBufferBuilder& builder, Command type,
+                                flatbuffers::Offset<void> command) {
   builder.ForceDefaults(true);
   HostMessageBuilder message(builder);
   message.add_crc32(0);
@@ -27,7 +28,8 @@ inline std::string host_message(flatbuffers::FlatBufferBuilder& builder, Command
   return text.append(reinterpret_cast<const char*>(bytes.data), bytes.size);
 }
 
-inline std::string hello_bytes(uint64_t durable_seq, uint16_t current = 1, uint16_t oldest = 1, uint64_t session_low = 0x5678) {
+inline std::string hello_bytes(uint64_t durable_seq, uint16_t current = 1, uint16_t oldest = 1,
+                               uint64_t session_low = 0x5678) {
   flatbuffers::FlatBufferBuilder builder;
   const Uuid session(0x1234, session_low);
   const auto hello = CreateHello(builder, current, oldest, 0, nullptr, &session, durable_seq);

@@ -336,7 +336,7 @@ TEST_F(StreamSinkTest, ThePreambleIsWhole_EvenWhenTheSessionChangesMeanwhile) {
   board_->now_ns += 10000 * kMs;
   connect();  // the second preamble is larger than the buffers of both kernels
   for (uint32_t i = 0; i < 30; ++i) {
-    board_->describe(20 + i, 200);  // new channels
+    board_->describe(20 + i, 200);          // new channels
     board_->describe(i == 5 ? 6 : i, 250);  // and new descriptions of old ones
     board_->emit(20 + i, 10);
     settle();

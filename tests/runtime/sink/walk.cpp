@@ -75,7 +75,8 @@ class Walker {
       if (out_.streams == 0) return broken("a record before the magic");
       if (after_footer_) return broken("a record after the footer");
       out_.sealed = false;
-      if ((op == McapOp::kChunk || op == McapOp::kMessage) && out_.preamble_bytes == 0) out_.preamble_bytes = at - stream_at_;
+      if ((op == McapOp::kChunk || op == McapOp::kMessage) && out_.preamble_bytes == 0)
+        out_.preamble_bytes = at - stream_at_;
       record(op, at, bytes_.substr(at + 9, length));
       at += 9 + length;
       out_.whole_bytes = at;
@@ -129,17 +130,13 @@ class Walker {
         metadata_bytes_ = content.size() + 9;
         return;
       }
-      case McapOp::kSchema:
-        schemas_.insert(in.number<uint16_t>());
-        return;
+      case McapOp::kSchema: schemas_.insert(in.number<uint16_t>()); return;
       case McapOp::kChannel:
       case McapOp::kMessage:
         if (op == McapOp::kMessage && !chunks_.empty()) broken("a message outside the chunks");
         inner(op, content, 0, nullptr);
         return;
-      case McapOp::kChunk:
-        chunk(at, content);
-        return;
+      case McapOp::kChunk: chunk(at, content); return;
       case McapOp::kMessageIndex: {
         if (chunks_.empty()) return void(broken("an index before the chunk"));
         Chunk& last = chunks_.back();
@@ -198,7 +195,8 @@ class Walker {
         }
         if (indexed_ >= chunks_.size()) return void(broken("too many chunk indexes"));
         const Chunk& c = chunks_[indexed_++];
-        if (read.at != c.at || read.bytes != c.bytes || read.indexes != c.indexes || read.start != c.start || read.end != c.end) {
+        if (read.at != c.at || read.bytes != c.bytes || read.indexes != c.indexes || read.start != c.start ||
+            read.end != c.end) {
           broken("a wrong chunk index");
         }
         return;
@@ -229,8 +227,7 @@ class Walker {
         if (static_cast<uint8_t>(bytes_[stream_at_ + start]) != group) broken("summary offset");
         return;
       }
-      default:
-        broken("an unknown record");
+      default: broken("an unknown record");
     }
   }
 

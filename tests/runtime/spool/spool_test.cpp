@@ -34,7 +34,8 @@ class SpoolTest : public ::testing::Test {
 
   std::vector<uint64_t> seqs() const {
     std::vector<uint64_t> all;
-    for (uint64_t at = spool_.begin(); at != spool_.end(); at = spool_.next(at)) all.push_back(spool_.entry(at).stream_seq);
+    for (uint64_t at = spool_.begin(); at != spool_.end(); at = spool_.next(at))
+      all.push_back(spool_.entry(at).stream_seq);
     return all;
   }
 

@@ -17,20 +17,20 @@
 //     model inputs   just before the first node runs; role preprocessed
 //     node outputs   role output where they are outputs of the model, else intermediate
 //     constants      weights never; layers that only unpack weights (DEQUANTIZE, DENSIFY) with capture_constants
-//     delegates      of nodes that another delegate (XNNPACK, ...) runs, what leaves the delegate; the rest is declared
-//     as
-//                    inside it
+//     delegates      of what another delegate (XNNPACK, ...) runs, only the tensors that leave it; its other layers are
+//                    declared as inside it
 //     If, While      their bodies count as models of their own, NAME#1, NAME#2, ... in TFLite's order
 // Tensors have TFLite's names. One that is empty, too long or not the first of its name ends in "#<tensor index>".
 // Nothing is captured of a node that fails, nor of a tensor that is in an accelerator's memory only.
 //
 // Rules
-//     A hook serves one interpreter and one session, and outlives the interpreter, as delegates must. An interpreter
-//     may have several hooks, e.g. one per session. bind, set_frame and Invoke are for one thread at a time.
-//     Interpreters with hooks of their own run in parallel. Memory is allocated while TFLite prepares the graph, none
-//     while it runs. With a NULL session nothing is hooked. TFLite does not promise that registrations may be written
-//     to. The hook is tested with tested_version(), stays off with any other unless any_version is set, and checks on
-//     each graph that the write took effect.
+//   - A hook serves one interpreter and one session, and outlives the interpreter, as delegates must. An interpreter
+//     may have several hooks, e.g. one per session.
+//   - bind, set_frame and Invoke are for one thread at a time. Interpreters with hooks of their own run in parallel.
+//   - Memory is allocated while TFLite prepares the graph, none while it runs.
+//   - With a NULL session nothing is hooked.
+//   - TFLite does not promise that registrations may be written to. The hook is tested with tested_version(), stays off
+//     with any other unless any_version is set, and checks on each graph that the write took effect.
 #ifndef DUMPHOOK_ADAPTERS_TFLITE_HPP
 #define DUMPHOOK_ADAPTERS_TFLITE_HPP
 
@@ -187,7 +187,7 @@ class HookDelegate {
   // A model input or layer output.
   struct Tap {
     dh_tap tap;
-    int tensor;
+    size_t tensor;
     int node_index;
     int slot;
     const char* op;
@@ -223,8 +223,7 @@ class HookDelegate {
     std::vector<Tap> inputs;
   };
 
-  // TFLite calls this for each subgraph, the main one first; and again after a resize, for which it takes delegates
-  // off.
+  // TFLite calls this for each subgraph, the main one first, and again after a resize, which takes delegates off.
   static TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
     static_cast<HookDelegate*>(delegate->data_)->hook_graph(context);
     return kTfLiteOk;  // whatever became of the hook, the model runs
@@ -250,7 +249,8 @@ class HookDelegate {
       for (const Layer& layer : subgraph->layers) subgraph->hooked->remove(&layer);
       subgraph->plan = identities;
       make_layers(plan, subgraph);
-      declare_graph(session_, subgraph->model.c_str(), options_.model_hash, subgraph->graph);
+      const dh_status status = declare_graph(session_, subgraph->model.c_str(), options_.model_hash, subgraph->graph);
+      if (status < 0) log(DH_LOG_WARNING, subgraph->model + ": its layers are not declared: " + dh_status_text(status));
     }
 
     for (int i = 0; i < ids->size; ++i) {
@@ -309,11 +309,11 @@ class HookDelegate {
     }
   }
 
-  Tap make_tap(const Subgraph& subgraph, int tensor) const {
+  Tap make_tap(const Subgraph& subgraph, size_t tensor) const {
     Tap tap = Tap();
     tap.tensor = tensor;
     tap.node_index = -1;  // of a model input
-    const std::string& name = subgraph.graph.names[static_cast<size_t>(tensor)];
+    const std::string& name = subgraph.graph.names[tensor];
     if (name.find(';') != std::string::npos) {  // "a;b;c": one node does what were three
       tap.origin_text.assign(name.c_str(), name.c_str() + name.size() + 1);
       tap.origins.push_back(tap.origin_text.data());
@@ -337,7 +337,7 @@ class HookDelegate {
   void set_roles(Subgraph* subgraph) {
     const bool exact = is_bound_ && subgraph == subgraphs_.front().get();
     subgraph->inputs.clear();
-    for (int tensor : exact ? bound_inputs_ : subgraph->graph.inputs) {
+    for (size_t tensor : exact ? bound_inputs_ : subgraph->graph.inputs) {
       subgraph->inputs.push_back(make_tap(*subgraph, tensor));
       subgraph->inputs.back().role = DH_ROLE_PREPROCESSED;
     }
@@ -349,8 +349,8 @@ class HookDelegate {
     }
   }
 
-  static int index_of(const Subgraph& subgraph, const TfLiteTensor* tensor) {
-    return static_cast<int>(tensor - subgraph.context->tensors);
+  static size_t index_of(const Subgraph& subgraph, const TfLiteTensor* tensor) {
+    return static_cast<size_t>(tensor - subgraph.context->tensors);
   }
 
   void capture(const Subgraph& subgraph, Tap* tap) {
@@ -358,7 +358,7 @@ class HookDelegate {
     const TfLiteTensor& value = subgraph.context->tensors[tap->tensor];
     if (value.data_is_stale || (!value.data.data && value.bytes > 0)) return;  // it is in an accelerator's memory
     dh_tensor tensor = describe(value);
-    tensor.name = subgraph.graph.names[static_cast<size_t>(tap->tensor)].c_str();
+    tensor.name = subgraph.graph.names[tap->tensor].c_str();
     tensor.model = subgraph.model.c_str();
     tensor.op = tap->op;
     tensor.origin_names = tap->origins.data();
@@ -384,7 +384,7 @@ class HookDelegate {
   TfLiteDelegate delegate_;
   std::vector<std::unique_ptr<Subgraph>> subgraphs_;  // the main one first
   bool is_bound_ = false;
-  std::vector<int> bound_inputs_, bound_outputs_;  // tensors of the main subgraph
+  std::vector<size_t> bound_inputs_, bound_outputs_;  // tensors of the main subgraph
 };
 
 }  // namespace tflite

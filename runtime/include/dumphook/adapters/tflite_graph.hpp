@@ -16,7 +16,7 @@
 namespace dumphook {
 namespace tflite {
 
-inline bool contains(const std::vector<int>& list, int value) {
+inline bool contains(const std::vector<size_t>& list, size_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
@@ -44,7 +44,7 @@ inline bool get_plan_node(TfLiteContext* context, int id, PlanNode* to) {
 
 struct GraphLayer {
   struct Output {
-    int tensor;
+    size_t tensor;  // index into TfLiteContext::tensors, as all tensors here
     int slot;
   };
   int index;             // in execution order, counting replaced nodes
@@ -52,15 +52,15 @@ struct GraphLayer {
   const char* op;
   const char* backend;
   dh_visibility visibility;
-  std::vector<int> inputs;  // tensors, weights left out
+  std::vector<size_t> inputs;  // weights left out
   std::vector<Output> outputs;
 };
 
 struct Graph {
   std::vector<std::string> names;  // by tensor
   std::vector<GraphLayer> layers;
-  std::vector<int> inputs;   // tensors that no layer makes
-  std::vector<int> outputs;  // tensors that no layer reads
+  std::vector<size_t> inputs;   // tensors that no layer makes
+  std::vector<size_t> outputs;  // tensors that no layer reads
 };
 
 // Reads a TfLiteContext into a Graph.
@@ -117,8 +117,8 @@ class GraphReader {
     const int code = from.registration->builtin_code;
     bool is_constant = code == kDequantizeOp || code == kDensifyOp;
     for (int i = 0; i < from.node->inputs->size; ++i) {
-      const int tensor = from.node->inputs->data[i];
-      if (tensor < 0) continue;  // optional and absent
+      if (from.node->inputs->data[i] < 0) continue;  // optional and absent
+      const size_t tensor = static_cast<size_t>(from.node->inputs->data[i]);
       is_read_[tensor] = true;
       const Source source = sources_[tensor];
       if (source == kFed && !contains(graph_.inputs, tensor)) graph_.inputs.push_back(tensor);
@@ -128,10 +128,11 @@ class GraphReader {
 
     std::vector<GraphLayer::Output> hidden;
     for (int slot = 0; slot < from.node->outputs->size; ++slot) {
-      const int tensor = from.node->outputs->data[slot];
-      if (tensor < 0) continue;
+      const int id = from.node->outputs->data[slot];
+      if (id < 0) continue;
+      const size_t tensor = static_cast<size_t>(id);
       sources_[tensor] = is_constant ? kConstantLayer : kLayer;
-      const bool leaves = !readable || std::find(readable->data, readable->data + readable->size, tensor) !=
+      const bool leaves = !readable || std::find(readable->data, readable->data + readable->size, id) !=
                                            readable->data + readable->size;
       (leaves ? layer.outputs : hidden).push_back(GraphLayer::Output{tensor, slot});
     }
@@ -163,13 +164,14 @@ class GraphReader {
   std::vector<bool> is_read_;
 };
 
-inline void declare_graph(dh_session* session, const char* model_name, const char* model_hash, const Graph& graph) {
+inline dh_status declare_graph(dh_session* session, const char* model_name, const char* model_hash,
+                               const Graph& graph) {
   std::vector<dh_node> nodes;
   std::vector<std::vector<const char*>> names(2 * graph.layers.size());
   for (const GraphLayer& layer : graph.layers) {
     std::vector<const char*>& inputs = names[2 * nodes.size()];
     std::vector<const char*>& outputs = names[2 * nodes.size() + 1];
-    for (int tensor : layer.inputs) inputs.push_back(graph.names[tensor].c_str());
+    for (size_t tensor : layer.inputs) inputs.push_back(graph.names[tensor].c_str());
     for (const GraphLayer::Output& output : layer.outputs) outputs.push_back(graph.names[output.tensor].c_str());
     dh_node node = dh_node();
     node.op = layer.op;
@@ -187,7 +189,7 @@ inline void declare_graph(dh_session* session, const char* model_name, const cha
   model.hash = model_hash;
   model.nodes = nodes.data();
   model.node_count = static_cast<uint32_t>(nodes.size());
-  dh_declare_model(session, &model);
+  return dh_declare_model(session, &model);
 }
 
 }  // namespace tflite
