@@ -2,8 +2,8 @@
  *
  * generate SCENARIO SINK TRUTH: makes a capture through the public API, and says in the folder TRUTH what went in.
  *
- * TRUTH/<n>.raw are the dense bytes of the n-th capture, laid out by this program and not by the library; truth.jsonl has
- * one line for each, names as hexadecimal. What a reader must find is there and nowhere else.
+ * TRUTH/<n>.raw are the dense bytes of the n-th capture, laid out by this program and not by the library; truth.jsonl
+ * has one line for each, names as hexadecimal. What a reader must find is there and nowhere else.
  *
  *   zoo       every dtype, shape, layout and name that the format knows; overlapping frames
  *   steady    the same small tensors for 200 frames: segments, streams
@@ -51,7 +51,8 @@ static void put_numbers(const char* key, const int64_t* values, uint32_t count) 
   fputs("], ", truth);
 }
 
-static void put_truth(uint64_t frame, const dh_tensor* t, uint32_t occurrence, const void* dense, size_t bytes, int status) {
+static void put_truth(uint64_t frame, const dh_tensor* t, uint32_t occurrence, const void* dense, size_t bytes,
+                      int status) {
   char path[4096];
   FILE* raw;
   uint32_t i;
@@ -59,8 +60,8 @@ static void put_truth(uint64_t frame, const dh_tensor* t, uint32_t occurrence, c
   snprintf(path, sizeof path, "%s/%u.raw", truth_folder, captures);
   raw = fopen(path, "wb");
   if (raw == NULL || (bytes != 0 && fwrite(dense, 1, bytes, raw) != bytes) || fclose(raw) != 0) die(path, DH_ERR_SINK);
-  fprintf(truth, "{\"raw\": \"%u.raw\", \"status\": %d, \"frame\": %llu, \"instance\": %u, \"occurrence\": %u, ", captures++,
-          status, (unsigned long long)frame, (unsigned)t->instance, (unsigned)occurrence);
+  fprintf(truth, "{\"raw\": \"%u.raw\", \"status\": %d, \"frame\": %llu, \"instance\": %u, \"occurrence\": %u, ",
+          captures++, status, (unsigned long long)frame, (unsigned)t->instance, (unsigned)occurrence);
   put_hex("model", t->model == NULL ? "model" : t->model);
   put_hex("name", t->name);
   put_hex("op", t->op);
@@ -76,9 +77,11 @@ static void put_truth(uint64_t frame, const dh_tensor* t, uint32_t occurrence, c
     fprintf(truth, "%s[%llu, %llu, %llu]", i != 0 ? ", " : "", (unsigned long long)t->planes[i].row_stride,
             (unsigned long long)t->planes[i].row_bytes, (unsigned long long)t->planes[i].rows);
   }
-  fprintf(truth, "], \"dtype\": %u, \"role\": %u, \"layout\": %u, \"node_index\": %d, \"output_slot\": %d, \"quant\": [%u, %d, [",
-          (unsigned)t->dtype, (unsigned)t->role, (unsigned)t->layout, (int)t->node_index, (int)t->output_slot,
-          (unsigned)t->quant.kind, t->quant.kind == DH_QUANT_PER_AXIS ? (int)t->quant.axis : -1);
+  fprintf(
+      truth,
+      "], \"dtype\": %u, \"role\": %u, \"layout\": %u, \"node_index\": %d, \"output_slot\": %d, \"quant\": [%u, %d, [",
+      (unsigned)t->dtype, (unsigned)t->role, (unsigned)t->layout, (int)t->node_index, (int)t->output_slot,
+      (unsigned)t->quant.kind, t->quant.kind == DH_QUANT_PER_AXIS ? (int)t->quant.axis : -1);
   for (i = 0; i < t->quant.count; ++i) fprintf(truth, "%s%.9g", i != 0 ? ", " : "", (double)t->quant.scale[i]);
   fputs("], [", truth);
   for (i = 0; t->quant.zero_point != NULL && i < t->quant.count; ++i) {
@@ -157,13 +160,26 @@ static size_t element_bits(uint32_t dtype) {
   return bits[dtype];
 }
 
-static const char* const kWeirdNames[] = {
-    "a/b", "100%", "tab\there", "line\nbreak", "del\x7f", "\xff\xfe not UTF-8", "cut \xe5\xb1", "overlong \xc0\xaf",
-    "surrogate \xed\xa0\x80", "\xe5\xb1\x82/\xc3\xbc", "\xf0\x9f\x90\xb6", " spaces ", "..", "%2F", "quote\"back\\slash", "\x01"};
+static const char* const kWeirdNames[] = {"a/b",
+                                          "100%",
+                                          "tab\there",
+                                          "line\nbreak",
+                                          "del\x7f",
+                                          "\xff\xfe not UTF-8",
+                                          "cut \xe5\xb1",
+                                          "overlong \xc0\xaf",
+                                          "surrogate \xed\xa0\x80",
+                                          "\xe5\xb1\x82/\xc3\xbc",
+                                          "\xf0\x9f\x90\xb6",
+                                          " spaces ",
+                                          "..",
+                                          "%2F",
+                                          "quote\"back\\slash",
+                                          "\x01"};
 
 static void zoo_frame(frame_pair frame, unsigned index) {
   static const char* const dtype_names[] = {"raw", "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "u64",
-                                            "i32", "u32", "i16", "u16", "i8", "u8", "bool", "i4", "u4"};
+                                            "i32", "u32", "i16", "u16", "i8",   "u8",     "bool",   "i4",  "u4"};
   uint32_t i;
   void* data;
 
@@ -349,7 +365,8 @@ static void declare(void) {
   if (dh_declare_model(session, &model) != DH_OK) die("declare_model", DH_ERR_ARGUMENT);
 }
 
-static void attribute(uint32_t scope, const char* model, const char* tensor, dh_frame frame, const char* key, const char* value) {
+static void attribute(uint32_t scope, const char* model, const char* tensor, dh_frame frame, const char* key,
+                      const char* value) {
   dh_attr_target target = dh_attr_target_default();
   dh_status status;
   target.scope = scope;

@@ -305,6 +305,7 @@ class Capture:
         self.streams = []
         self.problems = []
         self.sequences = {}     # stream_seq -> table name
+        self.read = set()       # stream_seq of messages that were taken in
         self.repeats = 0
         self.descriptors = {}   # hash -> Descriptor
         self.tensors = {}       # key -> Tensor, in order of arrival
@@ -351,11 +352,10 @@ class Capture:
                 self.problems.append(f"offset {offset}: {topic}: {error}")
 
     def message(self, name, table, topic, metadata):
-        seen = f"{name} {table.StreamSeq()}"
-        if seen in self.__dict__.setdefault("done", set()):
+        if table.StreamSeq() in self.read:
             self.repeats += 1
             return
-        self.done.add(seen)
+        self.read.add(table.StreamSeq())
         if name == "TensorMessage":
             self.tensor_message(table, topic, metadata)
         elif name == "FrameBegin":

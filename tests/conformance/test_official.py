@@ -15,11 +15,10 @@ import mcap.records
 import mcap.stream_reader
 import pytest
 
-from conftest import ALL, CUT, SEALED_FILES
+from conftest import ALL, SEALED_FILES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CACHE = os.path.join(os.environ.get("DUMPHOOK_CACHE") or os.path.join(HERE, "..", "..", ".cache"), "conformance")
-CUT_SHORT = Exception
 
 
 def line(topic, sequence, log_time, publish_time, data):
@@ -95,7 +94,8 @@ def test_the_summary_tells_the_truth(make, name):
             if isinstance(record, mcap.records.Message):
                 raise AssertionError("a message outside the chunks of an indexed file")
         assert len(chunks) == len(summary.chunk_indexes)
-        for number, (chunk, index) in enumerate(zip(chunks, sorted(summary.chunk_indexes, key=lambda i: i.chunk_start_offset)), 1):
+        in_order = sorted(summary.chunk_indexes, key=lambda i: i.chunk_start_offset)
+        for number, (chunk, index) in enumerate(zip(chunks, in_order), 1):
             assert data[index.chunk_start_offset] == 6
             assert chunk.uncompressed_crc == zlib.crc32(chunk.data) != 0
             assert (index.message_start_time, index.message_end_time) == (chunk.message_start_time, chunk.message_end_time)
@@ -120,7 +120,7 @@ def run_reader(command, mode, path, **options):
     return lines, end.split(":")[0]
 
 
-def check_reader(made, name, command, **options):
+def check_reader(made, command, **options):
     for data, stream, expected in ours(made):
         path = made.folder / "one.mcap"
         path.write_bytes(data)
@@ -143,7 +143,8 @@ def node():
     if not os.path.exists(stamp) or open(stamp).read() != lock:
         for file in ("package.json", "package-lock.json"):
             shutil.copy(os.path.join(HERE, "node", file), folder)
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True)
+        install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        done = subprocess.run(install, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             pytest.skip("npm cannot install @mcap/core: " + done.stderr[-300:])
         with open(stamp, "w") as file:
@@ -153,7 +154,7 @@ def node():
 
 @pytest.mark.parametrize("name", ALL)
 def test_typescript(make, node, name):
-    check_reader(make(name), name, ["node", os.path.join(HERE, "node", "read.mjs")], cwd=node)
+    check_reader(make(name), ["node", os.path.join(HERE, "node", "read.mjs")], cwd=node)
 
 
 @pytest.fixture(scope="session")
@@ -170,4 +171,4 @@ def rust():
 
 @pytest.mark.parametrize("name", ALL)
 def test_rust(make, rust, name):
-    check_reader(make(name), name, [rust])
+    check_reader(make(name), [rust])

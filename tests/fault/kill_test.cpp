@@ -43,15 +43,17 @@ struct Killed {
   int status = 0;
 };
 
-// Runs the victim and kills it after `live_us`; 0 = lets it end after 20 frames.
-Killed run_victim(const std::string& sink, uint64_t live_us) {
+// Runs the victim and kills it after `live_us`; 0 = lets it end after 20 frames. With one small tensor a frame, data wait for
+// the window; with all, for a chunk.
+Killed run_victim(const std::string& sink, uint64_t live_us, uint32_t tensors = kKnownTensors) {
   Killed killed;
   int log[2];
   EXPECT_EQ(pipe2(log, O_CLOEXEC), 0);
   const pid_t pid = fork();
   if (pid == 0) {
     const int fd = dup(log[1]);  // without close-on-exec
-    execl(KILL_VICTIM, "kill_victim", sink.c_str(), std::to_string(fd).c_str(), live_us == 0 ? "20" : "0", nullptr);
+    execl(KILL_VICTIM, "kill_victim", sink.c_str(), std::to_string(fd).c_str(), live_us == 0 ? "20" : "0",
+          std::to_string(tensors).c_str(), nullptr);
     _exit(127);
   }
   close(log[1]);
@@ -128,7 +130,7 @@ TEST(Kill, AFileHoldsAllButTheLastWindow) {
   for (int run = 0; run < runs(); ++run) {
     SCOPED_TRACE("run " + std::to_string(run));
     const std::string path = temporary(run);
-    const Killed killed = run_victim(path, random_life_us(run));
+    const Killed killed = run_victim(path, random_life_us(run), run % 2 == 0 ? 1 : kKnownTensors);
     ASSERT_TRUE(WIFSIGNALED(killed.status));
     report.add(killed, check(killed, test_reader::read_file(path)));
     unlink(path.c_str());
@@ -155,7 +157,8 @@ TEST(Kill, APlainSocketReaderHoldsAllButTheLastWindow) {
       for (ssize_t got; (got = read(connection, buffer, sizeof buffer)) > 0;) bytes.append(buffer, static_cast<size_t>(got));
       close(connection);
     });
-    const Killed killed = run_victim("tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port)), random_life_us(run + 1000));
+    const Killed killed = run_victim("tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port)), random_life_us(run + 1000),
+                                     run % 2 == 0 ? 1 : kKnownTensors);
     shutdown(listener, SHUT_RDWR);
     reader.join();
     close(listener);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline that is about to be killed: kill_victim SINK LOG_FD FRAMES. Says on LOG_FD, apart from the library, what it
-// captured. FRAMES 0 = until killed.
+// A pipeline that is about to be killed: kill_victim SINK LOG_FD FRAMES TENSORS. Says on LOG_FD, apart from the library,
+// what it captured. FRAMES 0 = until killed.
 #include <time.h>
 #include <unistd.h>
 
@@ -12,9 +12,10 @@
 #include "known_tensors.h"
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
   const int log_fd = std::atoi(argv[2]);
   const uint64_t frames = std::strtoull(argv[3], nullptr, 10);
+  const auto tensors = static_cast<uint32_t>(std::atoi(argv[4]));
   dh_options options = dh_options_default();
   options.sink = argv[1];
   options.include = "*";
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
   dh_tap taps[kKnownTensors] = {};
   for (uint64_t f = 0; frames == 0 || f < frames; ++f) {
     const dh_frame frame = dh_frame_begin(session, nullptr);
-    for (uint32_t t = 0; t < kKnownTensors; ++t) {
+    for (uint32_t t = 0; t < tensors && t < kKnownTensors; ++t) {
       const std::string bytes = known_content(t, f);
       const std::string name = "known" + std::to_string(t);
       dh_tensor tensor = dh_tensor_default();

@@ -90,8 +90,8 @@ TEST(Json, NothingBad_IsNull) {
 }
 
 TEST(Json, InvalidUtf8InANameIsReplaced) {
-  EXPECT_NO_THROW(
-      Json::parse(json_report(compared(make_side({make_tensor("\xff\xfe")}), make_side({make_tensor("\xff\xfe")})))));
+  const Comparison c = compared(make_side({make_tensor("\xff\xfe")}), make_side({make_tensor("\xff\xfe")}));
+  EXPECT_TRUE(Json::accept(json_report(c)));
 }
 
 TEST(Table, CoverageStandsAboveTheVerdicts_AndAHoleIsNeverPass) {

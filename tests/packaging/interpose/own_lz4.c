@@ -3,7 +3,8 @@
 int own_lz4_calls;
 
 int LZ4_compress_fast_extState(void* state, const char* source, char* target, int size, int capacity, int acceleration);
-int LZ4_compress_fast_extState(void* state, const char* source, char* target, int size, int capacity, int acceleration) {
+int LZ4_compress_fast_extState(void* state, const char* source, char* target, int size, int capacity,
+                               int acceleration) {
   (void)state, (void)source, (void)target, (void)size, (void)capacity, (void)acceleration;
   ++own_lz4_calls;
   return 1;

@@ -2,11 +2,11 @@
  * The application's own mbedTLS, which remembers who asked. */
 int own_mbedtls_calls;
 
-#define OWN(name)              \
-  int name(void);              \
-  int name(void) {             \
-    ++own_mbedtls_calls;       \
-    return -1;                 \
+#define OWN(name)        \
+  int name(void);        \
+  int name(void) {       \
+    ++own_mbedtls_calls; \
+    return -1;           \
   }
 OWN(mbedtls_ssl_init)
 OWN(mbedtls_ssl_setup)

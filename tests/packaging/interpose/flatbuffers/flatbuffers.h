@@ -11,13 +11,22 @@ namespace flatbuffers {
 struct Verifier {
   const uint8_t* nothing = nullptr;
   bool VerifyBuffer() const { return ++own_flatbuffers_calls, false; }
-  template <typename T> bool Verify(size_t) const { return ++own_flatbuffers_calls, false; }
+  template <typename T>
+  bool Verify(size_t) const {
+    return ++own_flatbuffers_calls, false;
+  }
 };
 
 struct Table {
-  template <typename T> bool VerifyField(const Verifier&, uint16_t, size_t) const { return ++own_flatbuffers_calls, false; }
+  template <typename T>
+  bool VerifyField(const Verifier&, uint16_t, size_t) const {
+    return ++own_flatbuffers_calls, false;
+  }
   bool VerifyTableStart(Verifier&) const { return ++own_flatbuffers_calls, false; }
-  template <typename T> T GetField(uint16_t, T) const { return static_cast<T>(++own_flatbuffers_calls); }
+  template <typename T>
+  T GetField(uint16_t, T) const {
+    return static_cast<T>(++own_flatbuffers_calls);
+  }
 };
 
 // Made here, so that they are in the program under the names that ours has too.
