@@ -37,7 +37,6 @@ build_and_test() {
 if [ $quick = no ]; then
   build_and_test asan
   build_and_test tsan
-  build_and_test clang
   for target in armv7 riscv64 musl aarch64; do build_and_test $target; done
 fi
 build_and_test dev

@@ -214,6 +214,7 @@ void print_object(Output& out, const Capture& capture, const Coverage& found) {
     coverage["layers"].push_back({{"model", layer.model},
                                   {"name", layer.name},
                                   {"op", layer.op},
+                                  {"declared", layer.declared},
                                   {"state", layer_state_name(layer.state)},
                                   {"whole", layer.whole},
                                   {"truncated", layer.truncated},

@@ -83,6 +83,16 @@ Json json_row(const CapturedTensor& tensor, size_t index) {
           {"why", tensor.why}};
 }
 
+// What is known to be missing: "incomplete, lost: pool_full 2".
+std::string lack_text(const CapturedFrame& frame) {
+  std::string text = std::string(frame.state_name()) == "complete" ? "" : frame.state_name();
+  std::string lost;
+  for (const auto& [reason, count] : frame.lost) {
+    if (count > 0) lost += fmt::format("{}{} {}", lost.empty() ? "lost: " : ", ", loss_reason_name(reason), count);
+  }
+  return text.empty() || lost.empty() ? text + lost : text + ", " + lost;
+}
+
 const CapturedFrame* find_frame(const Capture& capture, FrameKey key) {
   for (const CapturedFrame& frame : capture.frames()) {
     if (frame.session == key.session && frame.number == key.frame) return &frame;
@@ -102,8 +112,8 @@ void run(Context& context, const LsOptions& options) {
     const std::vector<size_t> chosen = choose_tensors(*capture, key, options.glob);
     listed += chosen.size();
     const CapturedFrame* frame = find_frame(*capture, key);
-    const std::string state = frame == nullptr ? "?" : frame->state_name();
-    if (state != "complete") context.exit_code = kExitDataMissing;
+    const std::string lack = frame == nullptr ? "" : lack_text(*frame);
+    if (!lack.empty()) context.exit_code = kExitDataMissing;
     std::vector<Table::Column> columns{{"#", true}, {"op"}, {"name"}, {"role"}, {"dtype"}, {"shape"}};
     if (options.quantization) columns.insert(columns.end(), {{"scale", true}, {"zero point", true}, {"axis"}});
     else columns.insert(columns.end(), {{"bytes", true}, {"codec"}, {"ratio", true}});
@@ -119,10 +129,11 @@ void run(Context& context, const LsOptions& options) {
     if (context.json) {
       object["frames"].push_back({{"session", capture->sessions()[key.session].uuid},
                                   {"frame", key.frame},
-                                  {"state", state},
+                                  {"state", frame == nullptr ? "?" : frame->state_name()},
+                                  {"lost", frame == nullptr ? Json::object() : json_losses(frame->lost)},
                                   {"tensors", std::move(rows)}});
     } else {
-      context.out.line(context.out.bold(fmt::format("frame {}", key.frame)) + (state == "complete" ? "" : ", " + context.out.odd(state)));
+      context.out.line(context.out.bold(fmt::format("frame {}", key.frame)) + (lack.empty() ? "" : ", " + context.out.odd(lack)));
       context.out.text(table.text(context.out));
     }
   }

@@ -81,9 +81,18 @@ bool within_own_quantization_step(const LayerScore& score, const Tensor& target,
          score.metrics->max_abs <= static_cast<double>(scale[0]) * (1 + 1e-6);
 }
 
+// Real values as `dumphook export` writes them and as runtimes dequantize: float32 for quantized tensors. So what is
+// compared can be recomputed from the exported files, to the last digit.
+std::vector<double> compared_values(const Tensor& tensor) {
+  std::vector<double> values = real_values(tensor);
+  if (is_quantized(tensor.descriptor))
+    for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+  return values;
+}
+
 void score_numbers(LayerScore& score, const Tensor& target, const Tensor& golden, const Limits& limits) {
-  Unpacked t = unpack(real_values(target), target.descriptor);
-  const Unpacked g = unpack(real_values(golden), golden.descriptor);
+  Unpacked t = unpack(compared_values(target), target.descriptor);
+  const Unpacked g = unpack(compared_values(golden), golden.descriptor);
   score.shape = t.shape;
   add_reason(score, t.note);
   for (const Tensor* tensor : {&target, &golden})

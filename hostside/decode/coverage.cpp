@@ -86,6 +86,7 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
       for (const std::string& output : node.outputs) {
         LayerCoverage& layer = layers.at(graph.session, graph.model, output);
         layer.op = node.op;
+        layer.declared = true;
         layer.node_index = node.index;
         hidden[LayerKey{graph.session, graph.model, output}] = hidden_state(node.visibility);
       }
@@ -164,6 +165,17 @@ size_t Coverage::count(LayerState state) const {
       std::count_if(layers.begin(), layers.end(), [state](const LayerCoverage& layer) { return layer.state == state; }));
 }
 
+size_t Coverage::declared_count(LayerState state) const {
+  return static_cast<size_t>(std::count_if(layers.begin(), layers.end(), [state](const LayerCoverage& layer) {
+    return layer.declared && layer.state == state;
+  }));
+}
+
+size_t Coverage::declared() const {
+  return static_cast<size_t>(
+      std::count_if(layers.begin(), layers.end(), [](const LayerCoverage& layer) { return layer.declared; }));
+}
+
 bool Coverage::data_missing() const {
   return sum(lost) > 0 || truncated > 0 || damaged > 0 || frames_complete < frames || missing_messages > 0 || !graph_complete;
 }
@@ -175,26 +187,37 @@ bool Coverage::complete() const {
 
 std::vector<std::string> Coverage::lines() const {
   std::vector<std::string> text;
-  const size_t captured = count(LayerState::captured);
-  if (graph_known) {
-    std::string line = std::to_string(captured) + " of " + std::to_string(layers.size()) + " layers captured";
-    const std::pair<LayerState, const char*> rest[] = {{LayerState::partly_captured, "in some frames only"},
-                                                       {LayerState::lost, "lost"},
-                                                       {LayerState::truncated, "truncated"},
-                                                       {LayerState::damaged, "damaged"},
-                                                       {LayerState::statistics_only, "as statistics or digest only"},
-                                                       {LayerState::not_selected, "not selected"},
-                                                       {LayerState::inside_delegate, "inside the NPU, not visible"},
-                                                       {LayerState::fused_away, "fused away"},
-                                                       {LayerState::constant, "constant"}};
-    for (const auto& [state, words] : rest) {
-      if (const size_t number = count(state); number > 0) line += ", " + std::to_string(number) + " " + words;
+  const auto rest_of = [](const auto& count_of) {
+    static constexpr std::pair<LayerState, const char*> kRest[] = {{LayerState::partly_captured, "in some frames only"},
+                                                                   {LayerState::lost, "lost"},
+                                                                   {LayerState::truncated, "truncated"},
+                                                                   {LayerState::damaged, "damaged"},
+                                                                   {LayerState::statistics_only, "as statistics or digest only"},
+                                                                   {LayerState::not_selected, "not selected"},
+                                                                   {LayerState::inside_delegate, "inside the NPU, not visible"},
+                                                                   {LayerState::fused_away, "fused away"},
+                                                                   {LayerState::constant, "constant"}};
+    std::string words;
+    for (const auto& [state, what] : kRest) {
+      if (const size_t number = count_of(state); number > 0) words += ", " + std::to_string(number) + " " + what;
     }
-    if (!graph_complete) line += "; a part of the model graph is missing";
-    text.push_back(std::move(line));
+    return words;
+  };
+  if (graph_known) {
+    const auto declared_of = [this](LayerState state) { return declared_count(state); };
+    const auto others_of = [this](LayerState state) { return count(state) - declared_count(state); };
+    text.push_back(std::to_string(declared_of(LayerState::captured)) + " of " + std::to_string(declared()) +
+                   " declared layers captured" + rest_of(declared_of) +
+                   (graph_complete ? "" : "; a part of the model graph is missing"));
+    if (layers.size() > declared()) {
+      text.push_back(std::to_string(others_of(LayerState::captured)) + " of " + std::to_string(layers.size() - declared()) +
+                     " other tensors captured" + rest_of(others_of));
+    }
   } else {
-    text.push_back(std::to_string(captured) + " of " + std::to_string(layers.size()) +
-                   " tensors seen are captured; no model graph was declared, so tensors that were never offered are unknown");
+    const auto all_of = [this](LayerState state) { return count(state); };
+    text.push_back(std::to_string(all_of(LayerState::captured)) + " of " + std::to_string(layers.size()) +
+                   " tensors seen are captured" + rest_of(all_of) +
+                   "; no model graph was declared, so tensors that were never offered are unknown");
   }
   text.push_back(std::to_string(frames_complete) + " of " + std::to_string(frames) + " frames complete; " +
                  std::to_string(whole) + " tensors whole, " + std::to_string(truncated) + " truncated, " +

@@ -24,11 +24,12 @@ enum class LayerState : uint8_t {
 };
 const char* layer_state_name(LayerState state);
 
-// One output of a declared node; without a graph, one tensor that was seen.
+// One output of a declared node, or another tensor that was seen.
 struct LayerCoverage {
   uint32_t session = 0;
   std::string model, name, op;
   int node_index = -1;
+  bool declared = false;  // output of a node of the model graph
   LayerState state = LayerState::not_selected;
   uint64_t whole = 0, truncated = 0, damaged = 0, summarised = 0;  // captures in the selected frames
   LossCounts lost;  // in frames that touch the selection; ranges may be wider than what was lost
@@ -44,9 +45,11 @@ struct Coverage {
   uint64_t seen = 0, accepted = 0;  // tensors offered and taken in the selected frames, as FrameEnd says
   uint64_t whole = 0, truncated = 0, damaged = 0, summarised = 0;  // captures in the selected frames
   LossCounts lost;                  // in the selected frames: Loss and FrameEnd, whichever knows more
-  std::vector<LayerCoverage> layers;  // in execution order
+  std::vector<LayerCoverage> layers;  // declared ones in execution order, then others
 
-  size_t count(LayerState state) const;
+  size_t count(LayerState state) const;           // of all layers
+  size_t declared_count(LayerState state) const;  // of the declared ones
+  size_t declared() const;
   // Something that was selected is not here.
   bool data_missing() const;
   // Every visible layer of every selected frame is here, the end of the session is here, and nothing says otherwise.

@@ -53,6 +53,12 @@ TEST(Compare, WrongScaleInTheDescriptor_IsFound) {
   EXPECT_TRUE(compared(make_side({quantized("a", {10, -20, 30}, 0.015f)}), make_side({golden})).failed());
 }
 
+TEST(Compare, QuantizedValues_AreThoseThatExportWrites) {
+  const Tensor golden = make_tensor("a", {0, 0, 0});
+  const Comparison c = compared(make_side({quantized("a", {3, 7, 127}, 0.1f)}), make_side({golden}));
+  EXPECT_EQ(c.layers[0].metrics->max_abs, static_cast<double>(0.1f * 127));
+}
+
 TEST(Compare, OneSideOnly_IsAHole_UnlessAllowed) {
   const Comparison c = compared(make_side({make_tensor("a")}), make_side({make_tensor("a"), make_tensor("b")}));
   EXPECT_EQ(c.count(State::unmatched), 1u);
