@@ -39,7 +39,7 @@ class Parking {
   void notify_slow();
 
   int event_fd_ = -1;
-  std::atomic<bool> parked_{false};
+  std::atomic<uint32_t> parked_{false};  // a word: riscv64 has no atomic byte exchange without libatomic
   std::atomic<uint32_t> waiters_{0};
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t condition_;

@@ -116,15 +116,15 @@ class Session {
   };
   DeclaredModel* declared_models_ = nullptr;
   uint32_t graph_messages_ = 0;
-  std::atomic<bool> selection_pending_{false};
+  std::atomic<uint32_t> selection_pending_{false};
 
   Parking parking_;
   pthread_t worker_ = {};
   bool has_worker_ = false;
-  std::atomic<bool> closing_{false};
-  std::atomic<bool> flush_asked_{false};
-  std::atomic<bool> acknowledged_{false};  // as the sink last said
-  std::atomic<bool> working_{false};  // somebody is inside work()
+  std::atomic<uint32_t> closing_{false};
+  std::atomic<uint32_t> flush_asked_{false};
+  std::atomic<uint32_t> acknowledged_{false};  // as the sink last said
+  std::atomic<uint32_t> working_{false};  // somebody is inside work()
 };
 
 }  // namespace dumphook
