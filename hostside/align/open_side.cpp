@@ -129,6 +129,7 @@ class FrameSide {
       if (graph.session != frame_.session) continue;
       if (!c.declared) c.declared = c.visible = 0;
       for (const GraphNode& node : graph.nodes) {
+        if (node.visibility == Visibility::constant) continue;
         *c.declared += node.outputs.size();
         if (node.visibility == Visibility::visible) *c.visible += node.outputs.size();
       }

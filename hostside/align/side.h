@@ -32,13 +32,14 @@ struct SideTensor {
 
 // How much of what was there is here.
 struct SideCoverage {
-  std::optional<uint64_t> frame;              // none: the side has no frames
-  std::string frame_state;                    // "complete", "incomplete", "abandoned", "open" (no FrameEnd)
-  uint64_t seen = 0;                          // tensors offered in this frame, as FrameEnd or the folder says
-  uint64_t captured = 0;                      // tensors here, with all their parts
-  std::optional<uint64_t> declared, visible;  // outputs of the declared model: all; those that can be captured
-  std::map<std::string, uint64_t> lost;       // of this frame, by reason
-  bool unconfirmed = false;                   // nobody acknowledged the stream, or the frame's end is missing
+  std::optional<uint64_t> frame;  // none: the side has no frames
+  std::string frame_state;        // "complete", "incomplete", "abandoned", "open" (no FrameEnd)
+  uint64_t seen = 0;              // tensors offered in this frame, as FrameEnd or the folder says
+  uint64_t captured = 0;          // tensors here, with all their parts
+  std::optional<uint64_t> declared,
+      visible;  // outputs of the declared model without constants: all; those that can be captured
+  std::map<std::string, uint64_t> lost;  // of this frame, by reason
+  bool unconfirmed = false;              // nobody acknowledged the stream, or the frame's end is missing
 
   bool complete() const { return frame_state == "complete" && lost.empty() && captured >= seen; }
 };

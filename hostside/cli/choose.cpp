@@ -25,11 +25,11 @@ Expected<FrameSelection> read_selection(const std::string& text) {
     const std::string part = text.substr(begin, end - begin);
     const size_t dash = part.find('-');
     SeqRange range;
-    const bool good = dash == std::string::npos
-                          ? read_number(part, &range.first) && read_number(part, &range.last)
-                          : read_number(std::string_view(part).substr(0, dash), &range.first) &&
-                                read_number(std::string_view(part).substr(dash + 1), &range.last);
-    if (!good || range.last < range.first) return Error{"the frames '" + text + "' cannot be understood", "e.g. 3, 7-9, 3,7-9 or all"};
+    const bool good = dash == std::string::npos ? read_number(part, &range.first) && read_number(part, &range.last)
+                                                : read_number(std::string_view(part).substr(0, dash), &range.first) &&
+                                                      read_number(std::string_view(part).substr(dash + 1), &range.last);
+    if (!good || range.last < range.first)
+      return Error{"the frames '" + text + "' cannot be understood", "e.g. 3, 7-9, 3,7-9 or all"};
     selection.ranges.push_back(range);
     begin = end + 1;
   }

@@ -182,9 +182,9 @@ void run(Context& context, Options options) {
 void add_compare(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("compare", "Compare a capture, layer by layer, with its golden");
   auto options = std::make_shared<Options>();
-  verb->add_option("target", options->target, "under test: a capture, or a folder of *.mcap or of *.npy files")
+  verb->add_option("TARGET", options->target, "under test: a capture, or a folder of *.mcap or of *.npy files")
       ->required();
-  verb->add_option("golden", options->golden, "the reference, likewise")->required();
+  verb->add_option("GOLDEN", options->golden, "the reference, likewise")->required();
   verb->add_option("--map", options->map_path, "file of lines `target golden`, or a JSON object, where names differ")
       ->type_name("FILE");
   verb->add_option("--frame", options->frames.target,
@@ -193,11 +193,11 @@ void add_compare(CLI::App& app, Context& context) {
   verb->add_option("--golden-frame", options->frames.golden, "frame of the golden (default: the same)")->type_name("N");
   verb->add_option("--preset", options->preset, "limits to start from, and whose vendor's rule to show")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPresetNames), std::end(kPresetNames))))
-      ->type_name("default|ascend|sigmastar");
+      ->type_name("NAME");
   verb->add_flag("--allow-unmatched", options->allow_unmatched, "tensors that only one side has are no missing data");
   verb->add_option("--format", options->format, "what to print")
       ->check(CLI::IsMember({"table", "json", "csv", "sigmastar"}))
-      ->type_name("table|json|csv|sigmastar");
+      ->type_name("NAME");
   CLI::Option* json =
       verb->add_option("--json", options->json_path, "print JSON; with FILE, write it there besides the report")
           ->expected(0, 1)

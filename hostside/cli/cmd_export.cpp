@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dumphook export CAPTURE --to FOLDER: tensors as files. Names are those of decode/stem.h: equal tensor names, equal files.
+// dumphook export CAPTURE --to FOLDER: tensors as files. Names are those of decode/stem.h: equal tensor names, equal
+// files.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -63,7 +64,8 @@ class Exporter {
       std::error_code error;
       const fs::path folder = options_.format == "npz" ? batch.folder.parent_path() : batch.folder;
       fs::create_directories(folder, error);
-      if (error) return context_.fail({fmt::format("cannot make the folder {}: {}", folder.string(), error.message()), ""});
+      if (error)
+        return context_.fail({fmt::format("cannot make the folder {}: {}", folder.string(), error.message()), ""});
       const bool done = options_.format == "npz" ? write_archive(batch) : write_files(batch);
       if (!done) return tidy_end();
     }
@@ -89,8 +91,9 @@ class Exporter {
       if (!batch.items.empty()) batches_.push_back(std::move(batch));
     }
     if (batches_.empty()) {
-      context_.fail({options_.glob.empty() ? "there are no tensors in these frames" : "no tensor matches " + shown(options_.glob),
-                     "names are listed by dumphook ls"});
+      context_.fail(
+          {options_.glob.empty() ? "there are no tensors in these frames" : "no tensor matches " + shown(options_.glob),
+           "names are listed by dumphook ls"});
       return false;
     }
     for (Batch& batch : batches_) {
@@ -114,8 +117,9 @@ class Exporter {
       std::set<std::string> stems;
       for (const Item& item : batch.items) {
         if (!stems.insert(item.stem).second) {
-          context_.fail({fmt::format("frame {} holds {} twice", batch.frame.frame, shown(capture_.tensors()[item.tensor].name())),
-                         "export one of them with a GLOB"});
+          context_.fail(
+              {fmt::format("frame {} holds {} twice", batch.frame.frame, shown(capture_.tensors()[item.tensor].name())),
+               "export one of them with a GLOB"});
           return false;
         }
         if (options_.format != "npz" && !may_write(file_of(batch, item))) return false;
@@ -144,8 +148,12 @@ class Exporter {
   void note(const CapturedTensor& entry, const fs::path& path, const std::string& member, const std::string& remark) {
     Json file{{"path", path.string()}};
     if (!member.empty()) file["member"] = member;
-    file.update({{"name", entry.name()}, {"model", entry.model()}, {"frame", entry.frame}, {"dtype", dtype_name(entry.dtype)},
-                 {"shape", entry.shape}, {"note", remark}});
+    file.update({{"name", entry.name()},
+                 {"model", entry.model()},
+                 {"frame", entry.frame},
+                 {"dtype", dtype_name(entry.dtype)},
+                 {"shape", entry.shape},
+                 {"note", remark}});
     files_.push_back(std::move(file));
     ++written_;
     if (!remark.empty() && told_.insert(remark).second) context_.say(shown(entry.name()) + ": " + remark);
@@ -185,7 +193,8 @@ class Exporter {
     if (options_.format == "npy") {
       const NpyFile npy = npy_of(tensor);
       *remark = npy.note;
-      const auto header = file.write(ConstBytes(reinterpret_cast<const uint8_t*>(npy.header.data()), npy.header.size()));
+      const auto header =
+          file.write(ConstBytes(reinterpret_cast<const uint8_t*>(npy.header.data()), npy.header.size()));
       return header ? file.write(npy_data(npy, tensor)) : header;
     }
     const bool real = !options_.stored && is_quantized(tensor.descriptor);
@@ -203,7 +212,8 @@ class Exporter {
       if (i + 1 == values.size()) text.finish();
       if (text.size() < 65536 && i + 1 < values.size()) continue;
       const std::string piece = text.take();
-      if (const auto written = file.write(ConstBytes(reinterpret_cast<const uint8_t*>(piece.data()), piece.size())); !written) {
+      if (const auto written = file.write(ConstBytes(reinterpret_cast<const uint8_t*>(piece.data()), piece.size()));
+          !written) {
         return written;
       }
     }
@@ -220,8 +230,9 @@ class Exporter {
       const std::optional<Tensor> tensor = load(entry);
       if (!tensor) continue;
       const NpyFile npy = npy_of(*tensor);
-      const Expected<bool> added = archive.add(
-          item.stem, ConstBytes(reinterpret_cast<const uint8_t*>(npy.header.data()), npy.header.size()), npy_data(npy, *tensor));
+      const Expected<bool> added =
+          archive.add(item.stem, ConstBytes(reinterpret_cast<const uint8_t*>(npy.header.data()), npy.header.size()),
+                      npy_data(npy, *tensor));
       if (!added) return failed(added.error());
       note(entry, batch.folder, item.stem, npy.note);
     }

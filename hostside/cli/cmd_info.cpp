@@ -44,7 +44,8 @@ std::string streams_text(const std::vector<CaptureStream>& streams) {
     chunked += stream.chunked;
     zeros += stream.zero_tail_bytes;
   }
-  std::string text = fmt::format("{} ({} chunked): {} sealed, {} open", streams.size(), chunked, sealed, streams.size() - sealed);
+  std::string text =
+      fmt::format("{} ({} chunked): {} sealed, {} open", streams.size(), chunked, sealed, streams.size() - sealed);
   if (cut > 0) text += fmt::format(", {} cut off in mid-record", cut);
   if (zeros > 0) text += fmt::format(", {} of zeros at the end", bytes_text(zeros));
   return text;
@@ -97,13 +98,14 @@ void print_session(Lines& lines, const CaptureSession& session, const Output& ou
                                   duration_text(session.last_log_time - session.first_log_time)));
   }
   lines.add("messages", seq_text(session));
-  lines.add("end", session.confirmed()                                 ? out.good("closed by the app, everything up to it is here")
-                   : session.counters && session.counters->closing ? out.odd("closed by the app; unconfirmed: messages before it are missing here")
-                                                                   : out.odd("unconfirmed: the session's closing message is not here"));
+  lines.add("end", session.confirmed() ? out.good("closed by the app, everything up to it is here")
+                   : session.counters && session.counters->closing
+                       ? out.odd("closed by the app; unconfirmed: messages before it are missing here")
+                       : out.odd("unconfirmed: the session's closing message is not here"));
   if (session.counters) {
     const SessionCounters& counters = *session.counters;
-    lines.add("counters", fmt::format("seen {} = shipped {} + in flight {} + lost {}; pool peak {}, spool peak {}", counters.seen,
-                                      counters.shipped, counters.in_flight, losses_text(counters.lost),
+    lines.add("counters", fmt::format("seen {} = shipped {} + in flight {} + lost {}; pool peak {}, spool peak {}",
+                                      counters.seen, counters.shipped, counters.in_flight, losses_text(counters.lost),
                                       bytes_text(counters.pool_peak_bytes), bytes_text(counters.spool_peak_bytes)));
   }
   for (size_t i = 0; i < session.log.size() && i < 20; ++i) {
@@ -131,15 +133,18 @@ void print_text(Output& out, const Capture& capture, const Coverage& found, cons
   const Totals totals = totals_of(capture);
   lines.add("frames", fmt::format("{}: {} complete, {} incomplete", found.frames, found.frames_complete,
                                   found.frames - found.frames_complete));
-  lines.add("tensors", fmt::format("{} of {} names: {} whole, {} truncated, {} damaged, {} summarised", capture.tensors().size(),
-                                   totals.names, found.whole, found.truncated, found.damaged, found.summarised));
+  lines.add("tensors",
+            fmt::format("{} of {} names: {} whole, {} truncated, {} damaged, {} summarised", capture.tensors().size(),
+                        totals.names, found.whole, found.truncated, found.damaged, found.summarised));
   lines.add("bytes", fmt::format("{} raw, {} stored{}", bytes_text(totals.raw_bytes), bytes_text(totals.stored_bytes),
-                                 totals.stored_bytes == 0 ? std::string()
-                                                          : fmt::format(", ratio {:.2f}", static_cast<double>(totals.raw_bytes) /
-                                                                                              static_cast<double>(totals.stored_bytes))));
+                                 totals.stored_bytes == 0
+                                     ? std::string()
+                                     : fmt::format(", ratio {:.2f}", static_cast<double>(totals.raw_bytes) /
+                                                                         static_cast<double>(totals.stored_bytes))));
   for (const CapturedGraph& graph : capture.graphs()) {
-    lines.add("model", fmt::format("{}, {} of {} nodes declared", graph.model.empty() ? "(unnamed)" : shown(graph.model),
-                                   graph.nodes.size(), graph.node_total));
+    lines.add("model",
+              fmt::format("{}, {} of {} nodes declared", graph.model.empty() ? "(unnamed)" : shown(graph.model),
+                          graph.nodes.size(), graph.node_total));
   }
   lines.add("losses", losses_text(found.lost));
   const char* label = "coverage";
@@ -155,8 +160,12 @@ void print_text(Output& out, const Capture& capture, const Coverage& found, cons
 }
 
 Json json_session(const CaptureSession& session) {
-  Json object{{"session", session.uuid},       {"board", session.board}, {"soc", session.soc},
-              {"sdk", session.sdk},            {"build", session.build}, {"model_hash", session.model_hash},
+  Json object{{"session", session.uuid},
+              {"board", session.board},
+              {"soc", session.soc},
+              {"sdk", session.sdk},
+              {"build", session.build},
+              {"model_hash", session.model_hash},
               {"attributes", session.attributes}};
   object["first_log_time_ns"] = std::to_string(session.first_log_time);
   object["last_log_time_ns"] = std::to_string(session.last_log_time);
@@ -203,12 +212,21 @@ void print_object(Output& out, const Capture& capture, const Coverage& found) {
                                  {"zero_tail_bytes", stream.zero_tail_bytes}});
   }
   object["frames"] = {{"all", found.frames}, {"complete", found.frames_complete}};
-  object["tensors"] = {{"all", capture.tensors().size()}, {"names", totals.names},         {"whole", found.whole},
-                       {"truncated", found.truncated},    {"damaged", found.damaged},      {"summarised", found.summarised},
-                       {"raw_bytes", totals.raw_bytes},   {"stored_bytes", totals.stored_bytes}};
-  Json coverage{{"graph_known", found.graph_known}, {"confirmed", found.confirmed}, {"sealed", found.sealed},
-                {"complete", found.complete()},     {"data_missing", found.data_missing()},
-                {"missing_messages", found.missing_messages}, {"lost", json_losses(found.lost)}};
+  object["tensors"] = {{"all", capture.tensors().size()},
+                       {"names", totals.names},
+                       {"whole", found.whole},
+                       {"truncated", found.truncated},
+                       {"damaged", found.damaged},
+                       {"summarised", found.summarised},
+                       {"raw_bytes", totals.raw_bytes},
+                       {"stored_bytes", totals.stored_bytes}};
+  Json coverage{{"graph_known", found.graph_known},
+                {"confirmed", found.confirmed},
+                {"sealed", found.sealed},
+                {"complete", found.complete()},
+                {"data_missing", found.data_missing()},
+                {"missing_messages", found.missing_messages},
+                {"lost", json_losses(found.lost)}};
   coverage["layers"] = Json::array();
   for (const LayerCoverage& layer : found.layers) {
     coverage["layers"].push_back({{"model", layer.model},
@@ -237,11 +255,14 @@ void print_object(Output& out, const Capture& capture, const Coverage& found) {
 }
 
 void run(Context& context, const InfoOptions& options) {
-  const Expected<Capture> capture = options.paths.size() == 1 ? Capture::open(options.paths[0]) : Capture::open(options.paths);
+  const Expected<Capture> capture =
+      options.paths.size() == 1 ? Capture::open(options.paths[0]) : Capture::open(options.paths);
   if (!capture) return context.fail(capture.error());
   const Coverage found = coverage(*capture);
-  if (context.json) print_object(context.out, *capture, found);
-  else print_text(context.out, *capture, found, options);
+  if (context.json)
+    print_object(context.out, *capture, found);
+  else
+    print_text(context.out, *capture, found, options);
   if (found.data_missing() || capture->problems().errors() > 0) context.exit_code = kExitDataMissing;
 }
 
@@ -250,7 +271,8 @@ void run(Context& context, const InfoOptions& options) {
 void add_info(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("info", "what a capture holds, and what it lacks");
   auto options = std::make_shared<InfoOptions>();
-  verb->add_option("CAPTURE", options->paths, "file, folder, several segments of a session, or - for standard input")->required();
+  verb->add_option("CAPTURE", options->paths, "file, folder, several segments of a session, or - for standard input")
+      ->required();
   verb->add_option("--problems", options->problem_limit, "how many problems to print")->capture_default_str();
   add_json_option(*verb, context);
   verb->callback([&context, options] { run(context, *options); });

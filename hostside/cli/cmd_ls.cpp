@@ -2,7 +2,9 @@
 // dumphook ls CAPTURE [GLOB]: the tensors of a frame in execution order.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include "cli/choose.h"
 #include "cli/json.h"
@@ -31,7 +33,8 @@ std::string axis_text(const Quantization& quantization) {
 
 std::string state_text(const CapturedTensor& tensor) {
   if (tensor.state == TensorState::whole) return "";
-  return tensor.why.empty() ? tensor_state_name(tensor.state) : fmt::format("{}: {}", tensor_state_name(tensor.state), tensor.why);
+  return tensor.why.empty() ? tensor_state_name(tensor.state)
+                            : fmt::format("{}: {}", tensor_state_name(tensor.state), tensor.why);
 }
 
 std::string name_text(const CapturedTensor& tensor) {
@@ -48,14 +51,19 @@ std::string ratio_text(const CapturedTensor& tensor) {
 
 std::vector<std::string> row_of(const CapturedTensor& tensor, size_t index, bool quantization) {
   const Descriptor& descriptor = *tensor.descriptor;
-  std::vector<std::string> row{std::to_string(index), descriptor.op.empty() ? "-" : shown(descriptor.op), name_text(tensor),
-                               role_name(descriptor.role), dtype_name(tensor.dtype), shape_text(tensor.shape)};
+  std::vector<std::string> row{std::to_string(index),    descriptor.op.empty() ? "-" : shown(descriptor.op),
+                               name_text(tensor),        role_name(descriptor.role),
+                               dtype_name(tensor.dtype), shape_text(tensor.shape)};
   if (quantization) {
     const Quantization& q = descriptor.quantization;
     const bool none = q.scale.empty();
-    row.insert(row.end(), {none ? "-" : range_text(q.scale), none ? "-" : range_text(q.zero_point), none ? "-" : axis_text(q)});
+    row.insert(row.end(),
+               {none ? "-" : range_text(q.scale), none ? "-" : range_text(q.zero_point), none ? "-" : axis_text(q)});
   } else {
-    row.insert(row.end(), {std::to_string(tensor.total_bytes), tensor.parts.empty() ? "-" : tensor.lz4 ? "lz4" : "raw",
+    row.insert(row.end(), {std::to_string(tensor.total_bytes),
+                           tensor.parts.empty() ? "-"
+                           : tensor.lz4         ? "lz4"
+                                                : "raw",
                            ratio_text(tensor)});
   }
   row.push_back(state_text(tensor));
@@ -94,10 +102,12 @@ std::string lack_text(const CapturedFrame& frame) {
 }
 
 const CapturedFrame* find_frame(const Capture& capture, FrameKey key) {
-  for (const CapturedFrame& frame : capture.frames()) {
-    if (frame.session == key.session && frame.number == key.frame) return &frame;
-  }
-  return nullptr;
+  const auto before = [](const CapturedFrame& frame, const FrameKey& wanted) {
+    return std::tie(frame.session, frame.number) < std::tie(wanted.session, wanted.frame);
+  };
+  const auto found = std::lower_bound(capture.frames().begin(), capture.frames().end(), key, before);
+  const bool there = found != capture.frames().end() && found->session == key.session && found->number == key.frame;
+  return there ? &*found : nullptr;
 }
 
 void run(Context& context, const LsOptions& options) {
@@ -115,16 +125,21 @@ void run(Context& context, const LsOptions& options) {
     const std::string lack = frame == nullptr ? "" : lack_text(*frame);
     if (!lack.empty()) context.exit_code = kExitDataMissing;
     std::vector<Table::Column> columns{{"#", true}, {"op"}, {"name"}, {"role"}, {"dtype"}, {"shape"}};
-    if (options.quantization) columns.insert(columns.end(), {{"scale", true}, {"zero point", true}, {"axis"}});
-    else columns.insert(columns.end(), {{"bytes", true}, {"codec"}, {"ratio", true}});
+    if (options.quantization)
+      columns.insert(columns.end(), {{"scale", true}, {"zero point", true}, {"axis"}});
+    else
+      columns.insert(columns.end(), {{"bytes", true}, {"codec"}, {"ratio", true}});
     columns.push_back({""});
     Table table(columns);
     Json rows = Json::array();
     for (size_t i = 0; i < chosen.size(); ++i) {
       const CapturedTensor& tensor = capture->tensors()[chosen[i]];
-      if (tensor.state == TensorState::truncated || tensor.state == TensorState::damaged) context.exit_code = kExitDataMissing;
-      if (context.json) rows.push_back(json_row(tensor, i));
-      else table.add(row_of(tensor, i, options.quantization));
+      if (tensor.state == TensorState::truncated || tensor.state == TensorState::damaged)
+        context.exit_code = kExitDataMissing;
+      if (context.json)
+        rows.push_back(json_row(tensor, i));
+      else
+        table.add(row_of(tensor, i, options.quantization));
     }
     if (context.json) {
       object["frames"].push_back({{"session", capture->sessions()[key.session].uuid},
@@ -133,12 +148,14 @@ void run(Context& context, const LsOptions& options) {
                                   {"lost", frame == nullptr ? Json::object() : json_losses(frame->lost)},
                                   {"tensors", std::move(rows)}});
     } else {
-      context.out.line(context.out.bold(fmt::format("frame {}", key.frame)) + (lack.empty() ? "" : ", " + context.out.odd(lack)));
+      context.out.line(context.out.bold(fmt::format("frame {}", key.frame)) +
+                       (lack.empty() ? "" : ", " + context.out.odd(lack)));
       context.out.text(table.text(context.out));
     }
   }
   if (context.json) print_json(context.out, object);
-  if (listed == 0 && !options.glob.empty()) return context.fail({"no tensor matches " + shown(options.glob), "names are listed by dumphook ls"});
+  if (listed == 0 && !options.glob.empty())
+    return context.fail({"no tensor matches " + shown(options.glob), "names are listed by dumphook ls"});
 }
 
 }  // namespace

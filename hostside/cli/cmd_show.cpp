@@ -52,7 +52,8 @@ Summary summary_of(const std::vector<double>& values) {
 std::string quantization_text(const Quantization& quantization, bool stored) {
   if (quantization.scale.empty()) return "";
   const std::string what = stored ? "stored values" : "real values";
-  if (quantization.axis >= 0) return fmt::format(", {} scales on axis {}, {}", quantization.scale.size(), quantization.axis, what);
+  if (quantization.axis >= 0)
+    return fmt::format(", {} scales on axis {}, {}", quantization.scale.size(), quantization.axis, what);
   return fmt::format(", scale {:.9g}, zero point {}, {}", quantization.scale[0],
                      quantization.zero_point.empty() ? 0 : quantization.zero_point[0], what);
 }
@@ -60,8 +61,9 @@ std::string quantization_text(const Quantization& quantization, bool stored) {
 // The first line: what it is.
 std::string title_of(const CapturedTensor& tensor, bool stored) {
   const Descriptor& descriptor = *tensor.descriptor;
-  std::string title = fmt::format("{}{}  {} {}", shown(tensor.name()), tensor.model().empty() ? "" : " of " + shown(tensor.model()),
-                                  dtype_name(tensor.dtype), shape_text(tensor.shape));
+  std::string title =
+      fmt::format("{}{}  {} {}", shown(tensor.name()), tensor.model().empty() ? "" : " of " + shown(tensor.model()),
+                  dtype_name(tensor.dtype), shape_text(tensor.shape));
   if (descriptor.layout != Layout::any) title += fmt::format(" {}", layout_name(descriptor.layout));
   if (!descriptor.op.empty()) title += fmt::format(", op {}", shown(descriptor.op));
   title += fmt::format(", {}, frame {}", role_name(descriptor.role), tensor.frame);
@@ -69,13 +71,13 @@ std::string title_of(const CapturedTensor& tensor, bool stored) {
 }
 
 Json json_summary(const Summary& summary) {
-  return {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"std", summary.deviation},
-          {"nan", summary.nan}, {"inf", summary.inf}};
+  return {{"min", summary.min},       {"max", summary.max}, {"mean", summary.mean},
+          {"std", summary.deviation}, {"nan", summary.nan}, {"inf", summary.inf}};
 }
 
 std::string summary_text(const Summary& summary) {
-  return fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  std {:.6g}  nan {}  inf {}", summary.min, summary.max, summary.mean,
-                     summary.deviation, summary.nan, summary.inf);
+  return fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  std {:.6g}  nan {}  inf {}", summary.min, summary.max,
+                     summary.mean, summary.deviation, summary.nan, summary.inf);
 }
 
 Json json_title(const CapturedTensor& tensor, const Shape& shape) {
@@ -107,15 +109,18 @@ void show_summary(Context& context, const CapturedTensor& tensor) {
     summary.deviation = std::sqrt(kept.variance);
     summary.nan = kept.nan;
     summary.inf = kept.pos_inf + kept.neg_inf;
-    object["statistics"] = {{"min", json_number(kept.min)}, {"max", json_number(kept.max)}, {"mean", json_number(kept.mean)},
-                            {"std", json_number(summary.deviation)}, {"nan", summary.nan}, {"inf", summary.inf}};
-    text += summary_text(summary) + fmt::format("  zeros {}  saturated {}  of {}, looked at {}\n", kept.zeros, kept.saturated,
-                                                kept.count, kept.sampled);
+    object["statistics"] = {
+        {"min", json_number(kept.min)},          {"max", json_number(kept.max)}, {"mean", json_number(kept.mean)},
+        {"std", json_number(summary.deviation)}, {"nan", summary.nan},           {"inf", summary.inf}};
+    text += summary_text(summary) + fmt::format("  zeros {}  saturated {}  of {}, looked at {}\n", kept.zeros,
+                                                kept.saturated, kept.count, kept.sampled);
   }
   if (tensor.digest) text += "digest " + digest + "\n";
   context.say("its values were not captured, only its " + std::string(tensor_state_name(tensor.state)));
-  if (context.json) print_json(context.out, object);
-  else context.out.text(text);
+  if (context.json)
+    print_json(context.out, object);
+  else
+    context.out.text(text);
 }
 
 void show_frame(Context& context, const ShowOptions& options, const Capture& capture, FrameKey frame) {

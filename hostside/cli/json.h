@@ -33,7 +33,8 @@ inline Json json_quantization(const Quantization& quantization) {
   object["axis"] = quantization.axis < 0 ? Json(nullptr) : Json(quantization.axis);
   object["scale"] = Json::array();
   for (const float scale : quantization.scale) object["scale"].push_back(json_number(static_cast<double>(scale)));
-  object["zero_point"] = quantization.zero_point.empty() ? std::vector<int32_t>(quantization.scale.size(), 0) : quantization.zero_point;
+  object["zero_point"] =
+      quantization.zero_point.empty() ? std::vector<int32_t>(quantization.scale.size(), 0) : quantization.zero_point;
   return object;
 }
 

@@ -30,13 +30,15 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   std::string colour = "auto";
-  app.add_option("--color", colour, "colours: on a terminal, always or never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--color", colour, "colours: on a terminal, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app.parse_complete_callback([&] {
     context.out.set_colour(colour == "always"  ? Output::Colour::always
                            : colour == "never" ? Output::Colour::never
                                                : Output::Colour::automatic);
   });
-  app.footer("Exit codes: 0 fine, 1 error, 2 usage, 3 finished but data are missing, 4 the comparison failed its limits.");
+  app.footer(
+      "Exit codes: 0 fine, 1 error, 2 usage, 3 finished but data are missing, 4 the comparison failed its limits.");
 
 #ifdef DUMPHOOK_VERB_RECORD
   add_record(app, context);

@@ -36,7 +36,9 @@ Expected<NewFile> NewFile::create(const std::string& path) {
 }
 
 NewFile::NewFile(NewFile&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), file_(std::exchange(other.file_, nullptr)) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      file_(std::exchange(other.file_, nullptr)) {}
 
 Expected<bool> NewFile::write(ConstBytes bytes) {
   if (bytes.size > 0 && std::fwrite(bytes.data, 1, bytes.size, file_) != bytes.size) return write_error(path_, errno);
@@ -59,7 +61,8 @@ Expected<bool> NewFile::commit(bool replace) {
         return true;
       }
       number = errno;
-      if (number != EEXIST && access(path_.c_str(), F_OK) != 0 && rename(temporary_.c_str(), path_.c_str()) == 0) return true;
+      if (number != EEXIST && access(path_.c_str(), F_OK) != 0 && rename(temporary_.c_str(), path_.c_str()) == 0)
+        return true;
     }
   }
   unlink(temporary_.c_str());

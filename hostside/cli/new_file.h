@@ -33,8 +33,8 @@ class NewFile {
   std::FILE* file_;
 };
 
-// While it lives, Ctrl-C and SIGTERM only set a flag. end_as_asked() then ends the program by that signal, as its caller
-// expects, after everything was tidied up.
+// While it lives, Ctrl-C and SIGTERM only set a flag. end_as_asked() then ends the program by that signal, as its
+// caller expects, after everything was tidied up.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -87,7 +87,8 @@ std::string shown(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text[0]);
     const bool c1 = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
     if (length == 0 || byte < 0x20 || byte == 0x7F || c1) {
-      for (size_t i = 0; i < std::max<size_t>(length, 1); ++i) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+      for (size_t i = 0; i < std::max<size_t>(length, 1); ++i)
+        result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
     } else {
       result += text.substr(0, length);
     }
@@ -117,7 +118,8 @@ std::string time_text(uint64_t nanoseconds_since_1970) {
   const auto seconds = static_cast<std::time_t>(nanoseconds_since_1970 / 1000000000u);
   std::tm time{};
   char text[64];
-  if (gmtime_r(&seconds, &time) == nullptr || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &time) == 0) return "?";
+  if (gmtime_r(&seconds, &time) == nullptr || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &time) == 0)
+    return "?";
   return text;
 }
 

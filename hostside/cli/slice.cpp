@@ -79,7 +79,8 @@ Expected<Axis> read_axis(std::string_view text, int64_t size) {
 Expected<Slice> parse_slice(const std::string& text, const Shape& shape) {
   std::vector<std::string_view> parts = split(text, ',');
   if (trimmed(text).empty()) parts.clear();
-  const size_t named = static_cast<size_t>(std::count_if(parts.begin(), parts.end(), [](auto part) { return part != "..."; }));
+  const size_t named =
+      static_cast<size_t>(std::count_if(parts.begin(), parts.end(), [](auto part) { return part != "..."; }));
   if (parts.size() > named + 1) return Error{"a slice has one '...' at most", ""};
   if (named > shape.size()) {
     return Error{"the slice '" + text + "' names " + std::to_string(named) + " axes, and the tensor has " +

@@ -32,8 +32,10 @@ class ValueText {
 
   void add(double value) {
     const auto to = std::back_inserter(text_);
-    if (integers_) fmt::format_to(to, "{:.0f}", value);
-    else fmt::format_to(to, "{:.6f}", value);
+    if (integers_)
+      fmt::format_to(to, "{:.0f}", value);
+    else
+      fmt::format_to(to, "{:.6f}", value);
     text_ += per_row_ == 1 ? "\n" : ", ";
     if (per_row_ > 1 && ++in_row_ == per_row_) end_row();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of `dumphook`: one file each, cmd_<verb>.cpp, which defines add_<verb>. It declares the verb's options and sets
-// a callback that runs it: results go to context.out, everything else to context.say and fail, the outcome to exit_code.
+// The verbs of `dumphook`: one file each, cmd_<verb>.cpp, which defines add_<verb>. It declares the verb's options and
+// sets a callback that runs it: results go to context.out, everything else to context.say and fail, the outcome to
+// exit_code.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -15,7 +15,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::string describe(const Limit& limit, double value) {
   const bool low = value < limit.low;
-  return fmt::format("{} {:.4g} {} {:.4g}", limit.metric->key, value, low ? "<" : ">", low ? limit.low : limit.high);
+  return fmt::format("{} {:.6g} {} {:.4g}", limit.metric->key, value, low ? "<" : ">", low ? limit.low : limit.high);
 }
 
 }  // namespace

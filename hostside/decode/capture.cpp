@@ -19,9 +19,9 @@ const char* name_in(const char* const (&names)[N], Enum value) {
 }  // namespace
 
 const char* loss_reason_name(LossReason reason) {
-  static constexpr const char* kNames[] = {"pool_full",  "too_big",       "too_many_tensors", "no_descriptor_room",
-                                           "frame_refused", "degraded",   "sink_error",       "not_connected",
-                                           "quota_removed", "not_triggered", "abandoned",     "closed"};
+  static constexpr const char* kNames[] = {"pool_full",     "too_big",       "too_many_tensors", "no_descriptor_room",
+                                           "frame_refused", "degraded",      "sink_error",       "not_connected",
+                                           "quota_removed", "not_triggered", "abandoned",        "closed"};
   return name_in(kNames, reason);
 }
 

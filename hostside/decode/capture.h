@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capture: all that one or several files of a capture hold, indexed. Opening reads everything once and checks every CRC;
-// tensors' values are read when they are asked for.
+// Capture: all that one or several files of a capture hold, indexed. Opening reads everything once and checks every
+// CRC; tensors' values are read when they are asked for.
 //
 //     Expected<Capture> capture = Capture::open("run.mcap");
 //     if (!capture) return fail(capture.error());
@@ -26,8 +26,18 @@ namespace dumphook {
 
 // Values as in schemas/types.fbs and dumphook.h.
 enum class LossReason : uint8_t {
-  pool_full, too_big, too_many_tensors, no_descriptor_room, frame_refused, degraded,
-  sink_error, not_connected, quota_removed, not_triggered, abandoned, closed
+  pool_full,
+  too_big,
+  too_many_tensors,
+  no_descriptor_room,
+  frame_refused,
+  degraded,
+  sink_error,
+  not_connected,
+  quota_removed,
+  not_triggered,
+  abandoned,
+  closed
 };
 enum class Visibility : uint8_t { visible, inside_delegate, fused_away, constant };
 enum class FrameState : uint8_t { complete, abandoned, incomplete };
@@ -75,16 +85,16 @@ struct CapturedTensor {
   uint32_t instance = 0, occurrence = 0;
   std::shared_ptr<const Descriptor> descriptor;  // never null. Made up from topic and part when the capture has none
   bool described = false;                        // the capture has the descriptor
-  DType dtype = DType::raw;  // of the bytes
+  DType dtype = DType::raw;                      // of the bytes
   Shape shape;
   TensorState state = TensorState::truncated;
-  std::string why;  // not whole: what is missing or wrong
+  std::string why;            // not whole: what is missing or wrong
   uint64_t total_bytes = 0;   // of the dense tensor, as its parts say; nothing is to be allocated from it
   uint64_t raw_bytes = 0;     // in the parts that are here
   uint64_t stored_bytes = 0;  // the same, encoded
   std::vector<PartLocation> parts;
-  uint32_t part_count = 0;    // as the parts say
-  bool lz4 = false;           // a part at least
+  uint32_t part_count = 0;     // as the parts say
+  bool lz4 = false;            // a part at least
   bool contradictory = false;  // its messages do not agree
   std::optional<TensorStatistics> statistics;
   std::optional<uint64_t> digest;  // XXH64 of the dense bytes
@@ -125,7 +135,7 @@ struct GraphNode {
 struct CapturedGraph {
   uint32_t session = 0;
   std::string model, model_hash;
-  uint64_t node_total = 0;  // as declared; nodes.size() of them are here
+  uint64_t node_total = 0;       // as declared; nodes.size() of them are here
   std::vector<GraphNode> nodes;  // in execution order
   std::map<std::string, std::string> attributes;
 
@@ -147,7 +157,8 @@ struct SessionCounters {
   uint64_t stream_seq = 0;
   uint64_t seen = 0, shipped = 0, in_flight = 0;
   LossCounts lost;
-  uint64_t frames_begun = 0, frames_ended = 0, raw_bytes = 0, encoded_bytes = 0, pool_peak_bytes = 0, spool_peak_bytes = 0;
+  uint64_t frames_begun = 0, frames_ended = 0, raw_bytes = 0, encoded_bytes = 0, pool_peak_bytes = 0,
+           spool_peak_bytes = 0;
   std::map<uint32_t, SessionTensorCounters> tensors;  // the last word on each
   bool closing = false;
 };
@@ -179,7 +190,7 @@ struct CaptureStream {
   std::optional<uint32_t> session;  // position in sessions(); none: it does not say
   std::string library;
   std::map<std::string, std::string> metadata;  // the record `libdumphook`
-  uint64_t first_stream_seq = 0;  // 0: not known
+  uint64_t first_stream_seq = 0;                // 0: not known
   uint64_t messages = 0, repeats = 0;
   bool chunked = false;
   bool sealed = false;  // closed by its writer
@@ -197,7 +208,7 @@ struct CaptureSession {
   std::map<uint32_t, std::string> tensor_names;    // by tensor_id
   std::map<uint32_t, std::string> tensor_models;
   std::vector<LossRange> losses;
-  std::optional<SessionCounters> counters;                // the last
+  std::optional<SessionCounters> counters;  // the last
   std::vector<LogLine> log;
   std::vector<ConfigChange> config_changes;
   std::vector<ClockSync> clock_syncs;
@@ -223,7 +234,8 @@ class CaptureReader;
 
 class Capture {
  public:
-  // A file, "-" for standard input, or a folder: all its *.mcap files. An error when nothing in it can be read as a capture.
+  // A file, "-" for standard input, or a folder: all its *.mcap files. An error when nothing in it can be read as a
+  // capture.
   static Expected<Capture> open(const std::string& path, const OpenOptions& options = {});
   // Files that belong together: the segments of a session, in any order.
   static Expected<Capture> open(const std::vector<std::string>& paths, const OpenOptions& options = {});
@@ -245,11 +257,12 @@ class Capture {
   const std::vector<CapturedGraph>& graphs() const;
   const ProblemList& problems() const;
 
-  // Positions in tensors() of a frame's tensors in execution order: as the model graph has them, tensors that it does not
-  // know behind the one captured before them; without a graph, the order of capture.
+  // Positions in tensors() of a frame's tensors in execution order: as the model graph has them, tensors that it does
+  // not know behind the one captured before them; without a graph, the order of capture.
   std::vector<size_t> execution_order(uint32_t session, uint64_t frame) const;
 
-  // The values. An error when the tensor is not whole, its bytes cannot be read, or its digest does not hold. Any thread.
+  // The values. An error when the tensor is not whole, its bytes cannot be read, or its digest does not hold. Any
+  // thread.
   Expected<Tensor> load(const CapturedTensor& tensor) const;
 
  private:

@@ -73,8 +73,8 @@ class CaptureReader {
   };
   struct SessionState {
     SeqSet seqs;
-    uint64_t first_known = 0;     // lowest first_stream_seq, or lowest new message
-    uint64_t last_known = 0;      // highest seq that is known to exist
+    uint64_t first_known = 0;  // lowest first_stream_seq, or lowest new message
+    uint64_t last_known = 0;   // highest seq that is known to exist
   };
 
   bool read_file(uint32_t number, bool final);
@@ -89,10 +89,12 @@ class CaptureReader {
   void note_seq(CaptureStream& stream, uint64_t seq, uint64_t log_time);
   void apply(uint32_t number, const McapRecord& record, uint32_t session, const Channel* channel, Message& message,
              uint64_t log_time);
-  void apply_tensor(uint32_t number, const McapRecord& record, uint32_t session, const Channel* channel, TensorNews& news);
+  void apply_tensor(uint32_t number, const McapRecord& record, uint32_t session, const Channel* channel,
+                    TensorNews& news);
   void apply_graph(uint32_t session, GraphNews& news);
   CapturedFrame& frame_of(uint32_t session, uint64_t number);
-  std::shared_ptr<const Descriptor> made_up_descriptor(uint32_t session, const TensorNews& news, const Channel* channel);
+  std::shared_ptr<const Descriptor> made_up_descriptor(uint32_t session, const TensorNews& news,
+                                                       const Channel* channel);
 
   // Brings everything derived up to date.
   void settle();
@@ -102,7 +104,8 @@ class CaptureReader {
   void report(Severity severity, uint32_t file, uint64_t offset, std::string what, std::string todo = "");
 
   std::vector<File> files_;
-  std::vector<SessionState> states_;  // as sessions
+  std::vector<SessionState> states_;                         // as sessions
+  std::unordered_map<std::string, uint32_t> session_index_;  // by uuid
   std::unordered_map<TensorKey, size_t, TensorKeyHash> tensor_index_;
   std::unordered_map<DescriptorKey, std::shared_ptr<const Descriptor>, DescriptorKeyHash> descriptors_, made_up_;
   std::map<std::pair<uint32_t, uint64_t>, CapturedFrame> frame_index_;

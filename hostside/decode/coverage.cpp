@@ -70,8 +70,9 @@ uint64_t sum(const LossCounts& lost) {
 }  // namespace
 
 const char* layer_state_name(LayerState state) {
-  static constexpr const char* kNames[] = {"captured", "partly_captured", "lost",            "truncated",  "damaged",
-                                           "statistics_only", "not_selected", "inside_delegate", "fused_away", "constant"};
+  static constexpr const char* kNames[] = {"captured",   "partly_captured", "lost",         "truncated",
+                                           "damaged",    "statistics_only", "not_selected", "inside_delegate",
+                                           "fused_away", "constant"};
   return kNames[static_cast<size_t>(state)];
 }
 
@@ -141,7 +142,8 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
       const auto name = range.tensor_id ? session.tensor_names.find(*range.tensor_id) : session.tensor_names.end();
       if (name == session.tensor_names.end()) continue;
       const auto model = session.tensor_models.find(*range.tensor_id);
-      layers.at(index, model == session.tensor_models.end() ? "" : model->second, name->second).lost[range.reason] += count;
+      layers.at(index, model == session.tensor_models.end() ? "" : model->second, name->second).lost[range.reason] +=
+          count;
     }
   }
   for (const LossCounts* counts : {&in_frame_ends, &in_losses}) {
@@ -161,8 +163,8 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
 }
 
 size_t Coverage::count(LayerState state) const {
-  return static_cast<size_t>(
-      std::count_if(layers.begin(), layers.end(), [state](const LayerCoverage& layer) { return layer.state == state; }));
+  return static_cast<size_t>(std::count_if(layers.begin(), layers.end(),
+                                           [state](const LayerCoverage& layer) { return layer.state == state; }));
 }
 
 size_t Coverage::declared_count(LayerState state) const {
@@ -177,7 +179,8 @@ size_t Coverage::declared() const {
 }
 
 bool Coverage::data_missing() const {
-  return sum(lost) > 0 || truncated > 0 || damaged > 0 || frames_complete < frames || missing_messages > 0 || !graph_complete;
+  return sum(lost) > 0 || truncated > 0 || damaged > 0 || frames_complete < frames || missing_messages > 0 ||
+         !graph_complete;
 }
 
 bool Coverage::complete() const {
@@ -188,15 +191,16 @@ bool Coverage::complete() const {
 std::vector<std::string> Coverage::lines() const {
   std::vector<std::string> text;
   const auto rest_of = [](const auto& count_of) {
-    static constexpr std::pair<LayerState, const char*> kRest[] = {{LayerState::partly_captured, "in some frames only"},
-                                                                   {LayerState::lost, "lost"},
-                                                                   {LayerState::truncated, "truncated"},
-                                                                   {LayerState::damaged, "damaged"},
-                                                                   {LayerState::statistics_only, "as statistics or digest only"},
-                                                                   {LayerState::not_selected, "not selected"},
-                                                                   {LayerState::inside_delegate, "inside the NPU, not visible"},
-                                                                   {LayerState::fused_away, "fused away"},
-                                                                   {LayerState::constant, "constant"}};
+    static constexpr std::pair<LayerState, const char*> kRest[] = {
+        {LayerState::partly_captured, "in some frames only"},
+        {LayerState::lost, "lost"},
+        {LayerState::truncated, "truncated"},
+        {LayerState::damaged, "damaged"},
+        {LayerState::statistics_only, "as statistics or digest only"},
+        {LayerState::not_selected, "not selected"},
+        {LayerState::inside_delegate, "inside the NPU, not visible"},
+        {LayerState::fused_away, "fused away"},
+        {LayerState::constant, "constant"}};
     std::string words;
     for (const auto& [state, what] : kRest) {
       if (const size_t number = count_of(state); number > 0) words += ", " + std::to_string(number) + " " + what;
@@ -210,8 +214,8 @@ std::vector<std::string> Coverage::lines() const {
                    " declared layers captured" + rest_of(declared_of) +
                    (graph_complete ? "" : "; a part of the model graph is missing"));
     if (layers.size() > declared()) {
-      text.push_back(std::to_string(others_of(LayerState::captured)) + " of " + std::to_string(layers.size() - declared()) +
-                     " other tensors captured" + rest_of(others_of));
+      text.push_back(std::to_string(others_of(LayerState::captured)) + " of " +
+                     std::to_string(layers.size() - declared()) + " other tensors captured" + rest_of(others_of));
     }
   } else {
     const auto all_of = [this](LayerState state) { return count(state); };
@@ -223,9 +227,11 @@ std::vector<std::string> Coverage::lines() const {
                  std::to_string(whole) + " tensors whole, " + std::to_string(truncated) + " truncated, " +
                  std::to_string(damaged) + " damaged, " + std::to_string(summarised) + " summarised");
   if (sum(lost) > 0) text.push_back(std::to_string(sum(lost)) + " captures lost: " + loss_text(lost));
-  if (missing_messages > 0) text.push_back(std::to_string(missing_messages) + " messages are missing between those that are here");
+  if (missing_messages > 0)
+    text.push_back(std::to_string(missing_messages) + " messages are missing between those that are here");
   if (!confirmed) {
-    text.push_back("unconfirmed: the session's closing message or what came before it is not here, so more may be missing");
+    text.push_back(
+        "unconfirmed: the session's closing message or what came before it is not here, so more may be missing");
   }
   return text;
 }

@@ -20,7 +20,7 @@ enum class LayerState : uint8_t {
   not_selected,     // nothing says that it was ever offered
   inside_delegate,  // not visible: inside an NPU partition
   fused_away,
-  constant,         // does not depend on the input, left out by default
+  constant,  // does not depend on the input, left out by default
 };
 const char* layer_state_name(LayerState state);
 
@@ -36,15 +36,15 @@ struct LayerCoverage {
 };
 
 struct Coverage {
-  bool graph_known = false;   // false: judged against the tensors seen, which proves nothing about the rest
-  bool graph_complete = true;  // all its declared nodes are here
-  bool confirmed = false;     // see CaptureSession::confirmed
-  bool sealed = false;        // every stream was closed by its writer
+  bool graph_known = false;       // false: judged against the tensors seen, which proves nothing about the rest
+  bool graph_complete = true;     // all its declared nodes are here
+  bool confirmed = false;         // see CaptureSession::confirmed
+  bool sealed = false;            // every stream was closed by its writer
   uint64_t missing_messages = 0;  // gaps in stream_seq
   uint64_t frames = 0, frames_complete = 0;
   uint64_t seen = 0, accepted = 0;  // tensors offered and taken in the selected frames, as FrameEnd says
   uint64_t whole = 0, truncated = 0, damaged = 0, summarised = 0;  // captures in the selected frames
-  LossCounts lost;                  // in the selected frames: Loss and FrameEnd, whichever knows more
+  LossCounts lost;                    // in the selected frames: Loss and FrameEnd, whichever knows more
   std::vector<LayerCoverage> layers;  // declared ones in execution order, then others
 
   size_t count(LayerState state) const;           // of all layers

@@ -11,8 +11,10 @@ std::optional<uint64_t> element_count(const Shape& shape) {
   bool overflow = false, empty = false;
   for (const int64_t dimension : shape) {
     if (dimension < 0) return std::nullopt;
-    if (dimension == 0) empty = true;
-    else overflow = !checked_mul(count, static_cast<uint64_t>(dimension), &count) || overflow;
+    if (dimension == 0)
+      empty = true;
+    else
+      overflow = !checked_mul(count, static_cast<uint64_t>(dimension), &count) || overflow;
   }
   if (empty) return 0;
   if (overflow) return std::nullopt;

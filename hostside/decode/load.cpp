@@ -14,35 +14,40 @@ namespace dumphook {
 namespace {
 
 std::string place(const CapturedTensor& tensor, const std::string& path, uint64_t offset) {
-  return tensor.name() + " of frame " + std::to_string(tensor.frame) + " (" + path + ", offset " + std::to_string(offset) + ")";
+  return tensor.name() + " of frame " + std::to_string(tensor.frame) + " (" + path + ", offset " +
+         std::to_string(offset) + ")";
 }
 
 }  // namespace
 
 Expected<Tensor> CaptureReader::load(const CapturedTensor& tensor) const {
   if (tensor.state != TensorState::whole) {
-    const std::string why = tensor.why.empty() ? std::string("only its ") + tensor_state_name(tensor.state) + " was captured" : tensor.why;
+    const std::string why =
+        tensor.why.empty() ? std::string("only its ") + tensor_state_name(tensor.state) + " was captured" : tensor.why;
     return Error{place(tensor, paths[tensor.file], tensor.file_offset) + " is not whole: " + why, "see dumphook info"};
   }
   Tensor out;
   try {
     out.bytes.resize(static_cast<size_t>(tensor.total_bytes));
   } catch (const std::exception&) {  // bad_alloc, length_error
-    return Error{place(tensor, paths[tensor.file], tensor.file_offset) + " needs " + std::to_string(tensor.total_bytes) +
-                     " bytes, more than there is memory",
+    return Error{place(tensor, paths[tensor.file], tensor.file_offset) + " needs " +
+                     std::to_string(tensor.total_bytes) + " bytes, more than there is memory",
                  ""};
   }
   std::vector<uint8_t> encoded;
   for (const PartLocation& part : tensor.parts) {
     auto* to = reinterpret_cast<uint8_t*>(out.bytes.data()) + part.offset;
     if (part.lz4) encoded.resize(part.stored_bytes);
-    const int error = files_[part.file].source->read(part.file_offset, part.lz4 ? encoded.data() : to, part.stored_bytes);
+    const int error =
+        files_[part.file].source->read(part.file_offset, part.lz4 ? encoded.data() : to, part.stored_bytes);
     if (error != 0) {
       return Error{place(tensor, paths[part.file], part.file_offset) + " cannot be read: " + strerror(error),
                    "did the file change while it was read?"};
     }
     if (part.lz4 && !lz4_decode(ConstBytes(encoded.data(), encoded.size()), Bytes(to, part.raw_bytes))) {
-      return Error{place(tensor, paths[part.file], part.file_offset) + " is damaged: its LZ4 data do not decode to the size it says", ""};
+      return Error{place(tensor, paths[part.file], part.file_offset) +
+                       " is damaged: its LZ4 data do not decode to the size it says",
+                   ""};
     }
   }
   if (tensor.digest && xxh64(out.bytes.data(), out.bytes.size(), 0) != *tensor.digest) {

@@ -42,7 +42,8 @@ class Copier {
   }
   std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
     std::vector<std::string> to;
-    for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size() && !exhausted_; ++i) to.push_back(text(from->Get(i)));
+    for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size() && !exhausted_; ++i)
+      to.push_back(text(from->Get(i)));
     return to;
   }
   std::map<std::string, std::string> attributes(const flatbuffers::Vector<flatbuffers::Offset<fb::Attribute>>* from) {
@@ -61,8 +62,10 @@ class Copier {
 
  private:
   bool spend(size_t bytes) {
-    if (bytes > budget_) exhausted_ = true;
-    else budget_ -= bytes;
+    if (bytes > budget_)
+      exhausted_ = true;
+    else
+      budget_ -= bytes;
     return !exhausted_;
   }
 
@@ -161,11 +164,13 @@ Expected<std::shared_ptr<Descriptor>> read_descriptor(const fb::Descriptor& from
   to->op = copy.text(from.op());
   to->raw_type = copy.text(from.raw_type());
   to->origin_names = copy.texts(from.origin_names());
-  to->role = static_cast<uint8_t>(from.role()) <= static_cast<uint8_t>(Role::postprocessed) ? static_cast<Role>(from.role())
-                                                                                           : Role::intermediate;
+  to->role = static_cast<uint8_t>(from.role()) <= static_cast<uint8_t>(Role::postprocessed)
+                 ? static_cast<Role>(from.role())
+                 : Role::intermediate;
   to->dtype = static_cast<DType>(from.dtype());
-  to->layout = static_cast<uint8_t>(from.layout()) <= static_cast<uint8_t>(Layout::text) ? static_cast<Layout>(from.layout())
-                                                                                        : Layout::any;
+  to->layout = static_cast<uint8_t>(from.layout()) <= static_cast<uint8_t>(Layout::text)
+                   ? static_cast<Layout>(from.layout())
+                   : Layout::any;
   to->shape = copy.numbers(from.shape());
   to->logical_shape = copy.numbers(from.logical_shape());
   to->strides = copy.numbers(from.strides());
@@ -175,7 +180,8 @@ Expected<std::shared_ptr<Descriptor>> read_descriptor(const fb::Descriptor& from
   if (!fault.empty()) return broken(std::move(fault));
   if (from.planes() != nullptr && from.planes()->size() > 8) return broken("there are too many planes");
   if (from.planes() != nullptr) {
-    for (const fb::Plane* plane : *from.planes()) to->planes.push_back({plane->row_stride(), plane->row_bytes(), plane->rows()});
+    for (const fb::Plane* plane : *from.planes())
+      to->planes.push_back({plane->row_stride(), plane->row_bytes(), plane->rows()});
   }
   if (const fb::Quantization* quantization = from.quantization();
       quantization != nullptr && quantization->kind() != fb::QuantKind::NONE) {
@@ -211,7 +217,8 @@ Expected<TensorPart> read_part(const fb::Part& from, DType dtype, const uint8_t*
   const uint32_t element_bytes = dtype_bits(dtype) < 8 ? 1 : dtype_bits(dtype) / 8;
   if (to.offset % element_bytes != 0) return broken("a part begins inside an element");
   if (from.codec() != fb::Codec::RAW && from.codec() != fb::Codec::LZ4) {
-    return Error{"the codec " + std::to_string(static_cast<unsigned>(from.codec())) + " is unknown", "use a newer dumphook"};
+    return Error{"the codec " + std::to_string(static_cast<unsigned>(from.codec())) + " is unknown",
+                 "use a newer dumphook"};
   }
   to.lz4 = from.codec() == fb::Codec::LZ4;
   if (from.data() != nullptr) {
@@ -335,7 +342,8 @@ SessionCounters read_counters(const fb::Counters& from, Copier& copy) {
   to.pool_peak_bytes = from.pool_peak_bytes();
   to.spool_peak_bytes = from.spool_peak_bytes();
   to.closing = from.closing();
-  for (flatbuffers::uoffset_t i = 0; from.tensors() != nullptr && i < from.tensors()->size() && !copy.exhausted(); ++i) {
+  for (flatbuffers::uoffset_t i = 0; from.tensors() != nullptr && i < from.tensors()->size() && !copy.exhausted();
+       ++i) {
     const fb::TensorCounters& tensor = *from.tensors()->Get(i);
     SessionTensorCounters& out = to.tensors[tensor.tensor_id()];
     out.seen = tensor.seen();
@@ -404,22 +412,26 @@ Expected<Message> read_message(MessageKind kind, ConstBytes data) {
       });
     case MessageKind::frame_end:
       return read_as<fb::FrameEnd>(data, [](const fb::FrameEnd& from, Copier& copy) {
-        return FrameEndNews{from.frame(),          from.seen(),         from.accepted(), from.end_time_ns(),
-                            frame_state(from.state()), copy.losses(from.lost()), copy.attributes(from.attributes())};
+        return FrameEndNews{from.frame(),
+                            from.seen(),
+                            from.accepted(),
+                            from.end_time_ns(),
+                            frame_state(from.state()),
+                            copy.losses(from.lost()),
+                            copy.attributes(from.attributes())};
       });
-    case MessageKind::model_graph:
-      return read_as<fb::ModelGraph>(data, read_graph);
+    case MessageKind::model_graph: return read_as<fb::ModelGraph>(data, read_graph);
     case MessageKind::loss:
       return read_as<fb::Loss>(data, [](const fb::Loss& from, Copier&) { return read_loss(from); });
-    case MessageKind::counters:
-      return read_as<fb::Counters>(data, read_counters);
+    case MessageKind::counters: return read_as<fb::Counters>(data, read_counters);
     case MessageKind::config_change:
       return read_as<fb::ConfigChange>(data, [](const fb::ConfigChange& from, Copier& copy) {
         return ConfigChange{from.first_frame(), 0, copy.text(from.text()), copy.text(from.origin())};
       });
     case MessageKind::clock_sync:
-      return read_as<fb::ClockSync>(
-          data, [](const fb::ClockSync& from, Copier&) { return ClockSync{from.session_ns(), from.wall_ns()}; });
+      return read_as<fb::ClockSync>(data, [](const fb::ClockSync& from, Copier&) {
+        return ClockSync{from.session_ns(), from.wall_ns()};
+      });
     case MessageKind::log:
       return read_as<fb::Log>(data, [](const fb::Log& from, Copier& copy) {
         return LogLine{static_cast<LogLevel>(from.level()), copy.text(from.text()), 0};

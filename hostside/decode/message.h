@@ -14,7 +14,16 @@
 namespace dumphook {
 
 enum class MessageKind : uint8_t {
-  tensor, frame_begin, frame_end, model_graph, loss, counters, config_change, clock_sync, log, run_reply
+  tensor,
+  frame_begin,
+  frame_end,
+  model_graph,
+  loss,
+  counters,
+  config_change,
+  clock_sync,
+  log,
+  run_reply
 };
 // By the name of the schema; nothing when it is not one of ours.
 std::optional<MessageKind> message_kind(const std::string& schema_name);
@@ -38,7 +47,7 @@ struct TensorNews {
   std::optional<TensorPart> part;
   std::optional<TensorStatistics> statistics;
   std::optional<uint64_t> digest;
-  bool has_digest = false;  // of any kind
+  bool has_digest = false;   // of any kind
   DType dtype = DType::raw;  // of the part, the statistics or the digest
   Shape shape;
   uint64_t capture_time_ns = 0;
@@ -80,7 +89,8 @@ struct Message {
   std::vector<std::string> remarks;  // what is odd in it and was left out or corrected
 };
 
-// `data` is a multiple of 8 in memory and its crc32 holds. The Error says which invariant of FORMAT.md section 9 does not.
+// `data` is a multiple of 8 in memory and its crc32 holds. The Error says which invariant of FORMAT.md section 9 does
+// not.
 Expected<Message> read_message(MessageKind kind, ConstBytes data);
 
 }  // namespace dumphook

@@ -53,7 +53,8 @@ class Literal {
     const size_t begin = at_;
     uint64_t value = 0;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-      if (!checked_mul(value, 10, &value) || !checked_add(value, static_cast<uint64_t>(text_[at_] - '0'), &value)) return false;
+      if (!checked_mul(value, 10, &value) || !checked_add(value, static_cast<uint64_t>(text_[at_] - '0'), &value))
+        return false;
       ++at_;
     }
     if (at_ == begin || value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return false;
@@ -74,7 +75,8 @@ class Literal {
 
  private:
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
 
   std::string text_;
@@ -92,9 +94,9 @@ bool dtype_of(const std::string& descr, NpyHeader* out) {
   static constexpr struct {
     const char* code;
     DType dtype;
-  } kTypes[] = {{"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16}, {"i8", DType::i64}, {"i4", DType::i32},
-                {"i2", DType::i16}, {"i1", DType::i8},  {"u8", DType::u64}, {"u4", DType::u32}, {"u2", DType::u16},
-                {"u1", DType::u8},  {"b1", DType::boolean}};
+  } kTypes[] = {{"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16}, {"i8", DType::i64},
+                {"i4", DType::i32}, {"i2", DType::i16}, {"i1", DType::i8},  {"u8", DType::u64},
+                {"u4", DType::u32}, {"u2", DType::u16}, {"u1", DType::u8},  {"b1", DType::boolean}};
   if (descr.size() < 2) return false;
   const bool has_order = strchr("<>|=", descr[0]) != nullptr;
   const std::string code = has_order ? descr.substr(1) : descr;
@@ -187,8 +189,10 @@ const char* descr_of(DType dtype) {
 std::string header_of(const char* descr, const Shape& shape) {
   std::string text = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
   for (const int64_t dimension : shape) text += std::to_string(dimension) + ", ";
-  if (shape.size() > 1) text.resize(text.size() - 2);
-  else if (!shape.empty()) text.pop_back();
+  if (shape.size() > 1)
+    text.resize(text.size() - 2);
+  else if (!shape.empty())
+    text.pop_back();
   text += "), }";
   const size_t fixed = sizeof kMagic + 2 + 2;
   text.append(kHeaderAlign - (fixed + text.size() + 1) % kHeaderAlign, ' ');
@@ -218,7 +222,8 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 Expected<Tensor> parse_npy(ConstBytes file) {
-  if (file.size < 10 || memcmp(file.data, kMagic, sizeof kMagic) != 0) return wrong("it does not begin with \\x93NUMPY");
+  if (file.size < 10 || memcmp(file.data, kMagic, sizeof kMagic) != 0)
+    return wrong("it does not begin with \\x93NUMPY");
   const uint8_t major = file[6];
   if (major < 1 || major > 3) return wrong("its version is " + std::to_string(major));
   const size_t prefix = major == 1 ? 10 : 12;
@@ -292,7 +297,8 @@ NpyFile npy_of_stored(const Tensor& tensor) {
     }
     default:
       file.header = header_of(descr_of(dtype), shape);
-      if (shape != tensor.descriptor.shape) file.note = "its bytes do not fit its shape " + shape_text(tensor.descriptor.shape);
+      if (shape != tensor.descriptor.shape)
+        file.note = "its bytes do not fit its shape " + shape_text(tensor.descriptor.shape);
       break;
   }
   return file;

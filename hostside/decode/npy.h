@@ -11,8 +11,8 @@
 
 namespace dumphook {
 
-// Big-endian and Fortran-order arrays become little-endian C order. Types: f8 f4 f2, i1 to i8, u1 to u8, b1. The tensor's
-// name is left empty. An error names what is wrong and where.
+// Big-endian and Fortran-order arrays become little-endian C order. Types: f8 f4 f2, i1 to i8, u1 to u8, b1. The
+// tensor's name is left empty. An error names what is wrong and where.
 Expected<Tensor> parse_npy(ConstBytes file);
 // The file's stem, unescaped (see stem.h), becomes the tensor's name.
 Expected<Tensor> read_npy(const std::string& path);

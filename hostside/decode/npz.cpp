@@ -40,7 +40,8 @@ uint32_t crc_of(uint32_t crc, ConstBytes bytes) {
 }  // namespace
 
 Expected<bool> NpzWriter::put(const void* data, size_t bytes) {
-  if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes) return Error{std::string("cannot write: ") + strerror(errno), ""};
+  if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes)
+    return Error{std::string("cannot write: ") + strerror(errno), ""};
   offset_ += bytes;
   return true;
 }
@@ -48,7 +49,8 @@ Expected<bool> NpzWriter::put(const void* data, size_t bytes) {
 // The number of bytes written.
 Expected<uint64_t> NpzWriter::put_deflated(ConstBytes header, ConstBytes data) {
   z_stream stream{};
-  if (deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) return Error{"zlib cannot start", ""};
+  if (deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return Error{"zlib cannot start", ""};
   std::vector<uint8_t> out(size_t{1} << 18);
   const uint64_t begin = offset_;
   for (const bool last : {false, true}) {
@@ -78,13 +80,19 @@ Expected<uint64_t> NpzWriter::put_deflated(ConstBytes header, ConstBytes data) {
 
 Expected<bool> NpzWriter::add(const std::string& name, ConstBytes header, ConstBytes data) {
   const uint64_t bytes = uint64_t{header.size} + data.size;
-  const Error too_large{name + " does not fit: a .npz holds 4 GiB and 65534 arrays", "export as npy, or fewer tensors or frames"};
-  if (bytes > kMax32 || offset_ + bytes > kMax32 || entries_.size() >= kMaxEntries || name.size() > 1000) return too_large;
-  Entry entry{name + ".npy", crc_of(crc_of(0, header), data), static_cast<uint32_t>(bytes), static_cast<uint32_t>(bytes),
-              static_cast<uint32_t>(offset_), deflate_ ? kDeflated : kStored};
+  const Error too_large{name + " does not fit: a .npz holds 4 GiB and 65534 arrays",
+                        "export as npy, or fewer tensors or frames"};
+  if (bytes > kMax32 || offset_ + bytes > kMax32 || entries_.size() >= kMaxEntries || name.size() > 1000)
+    return too_large;
+  Entry entry{name + ".npy",
+              crc_of(crc_of(0, header), data),
+              static_cast<uint32_t>(bytes),
+              static_cast<uint32_t>(bytes),
+              static_cast<uint32_t>(offset_),
+              deflate_ ? kDeflated : kStored};
   const auto local = [&entry] {
-    return packed(kLocalHeader, kVersion, uint16_t{0}, entry.method, uint16_t{0}, kDosDate, entry.crc, entry.stored_bytes,
-                  entry.bytes, static_cast<uint16_t>(entry.name.size()), uint16_t{0}) +
+    return packed(kLocalHeader, kVersion, uint16_t{0}, entry.method, uint16_t{0}, kDosDate, entry.crc,
+                  entry.stored_bytes, entry.bytes, static_cast<uint16_t>(entry.name.size()), uint16_t{0}) +
            entry.name;
   };
   std::string head = local();
@@ -113,15 +121,15 @@ Expected<bool> NpzWriter::close() {
   for (const Entry& entry : entries_) {
     const std::string record =
         packed(kDirectoryEntry, kVersion, kVersion, uint16_t{0}, entry.method, uint16_t{0}, kDosDate, entry.crc,
-               entry.stored_bytes, entry.bytes, static_cast<uint16_t>(entry.name.size()), uint16_t{0}, uint16_t{0}, uint16_t{0},
-               uint16_t{0}, uint32_t{0}, entry.offset) +
+               entry.stored_bytes, entry.bytes, static_cast<uint16_t>(entry.name.size()), uint16_t{0}, uint16_t{0},
+               uint16_t{0}, uint16_t{0}, uint32_t{0}, entry.offset) +
         entry.name;
     if (const auto written = put(record.data(), record.size()); !written) return written.error();
   }
   if (offset_ > kMax32) return Error{"the .npz is larger than 4 GiB", "export as npy, or fewer tensors or frames"};
   const uint16_t count = static_cast<uint16_t>(entries_.size());
-  const std::string end = packed(kDirectoryEnd, uint16_t{0}, uint16_t{0}, count, count, static_cast<uint32_t>(offset_ - begin),
-                                 static_cast<uint32_t>(begin), uint16_t{0});
+  const std::string end = packed(kDirectoryEnd, uint16_t{0}, uint16_t{0}, count, count,
+                                 static_cast<uint32_t>(offset_ - begin), static_cast<uint32_t>(begin), uint16_t{0});
   return put(end.data(), end.size());
 }
 
@@ -130,7 +138,9 @@ Expected<std::vector<Tensor>> read_npz(const std::string& path) {
   if (!opened) return opened.error();
   if (const auto all = (*opened)->drain(); !all) return all.error();
   const FileSource& file = **opened;
-  const auto wrong = [&path](const std::string& what) { return Error{path + ": not a .npz that can be read: " + what, ""}; };
+  const auto wrong = [&path](const std::string& what) {
+    return Error{path + ": not a .npz that can be read: " + what, ""};
+  };
 
   const uint64_t size = file.size();
   std::vector<uint8_t> tail(static_cast<size_t>(std::min<uint64_t>(size, 65536 + kDirectoryEndBytes)));
@@ -154,7 +164,8 @@ Expected<std::vector<Tensor>> read_npz(const std::string& path) {
   std::vector<Tensor> tensors;
   ConstBytes rest(directory.data(), directory.size());
   for (size_t i = 0; i < count; ++i) {
-    if (rest.size < kDirectoryEntryBytes || load_le<uint32_t>(rest.data) != kDirectoryEntry) return wrong("its directory is damaged");
+    if (rest.size < kDirectoryEntryBytes || load_le<uint32_t>(rest.data) != kDirectoryEntry)
+      return wrong("its directory is damaged");
     const uint16_t method = load_le<uint16_t>(rest.data + 10);
     const uint32_t crc = load_le<uint32_t>(rest.data + 16);
     const uint64_t stored_bytes = load_le<uint32_t>(rest.data + 20);
@@ -169,7 +180,8 @@ Expected<std::vector<Tensor>> read_npz(const std::string& path) {
     if (name.size() < 4 || name.compare(name.size() - 4, 4, ".npy") != 0) continue;
 
     uint8_t head[kLocalHeaderBytes];
-    if (file.read(local, head, sizeof head) != 0 || load_le<uint32_t>(head) != kLocalHeader) return wrong(name + " is missing");
+    if (file.read(local, head, sizeof head) != 0 || load_le<uint32_t>(head) != kLocalHeader)
+      return wrong(name + " is missing");
     const uint64_t data_at = local + sizeof head + load_le<uint16_t>(head + 26) + load_le<uint16_t>(head + 28);
     if (data_at > size || stored_bytes > size - data_at) return wrong(name + " is cut off");
     std::vector<uint8_t> stored(static_cast<size_t>(stored_bytes));
@@ -194,7 +206,8 @@ Expected<std::vector<Tensor>> read_npz(const std::string& path) {
     } else {
       return wrong(name + " is compressed with method " + std::to_string(method));
     }
-    if (crc_of(0, ConstBytes(plain.data(), plain.size())) != crc) return wrong(name + " is damaged: its CRC does not match");
+    if (crc_of(0, ConstBytes(plain.data(), plain.size())) != crc)
+      return wrong(name + " is damaged: its CRC does not match");
     Expected<Tensor> tensor = parse_npy(ConstBytes(plain.data(), plain.size()));
     if (!tensor) return wrong(name + ": " + tensor.error().what);
     name.resize(name.size() - 4);

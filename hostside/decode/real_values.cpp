@@ -27,9 +27,9 @@ float small_float(uint32_t bits, int exponent_bits, int mantissa_bits) {
   const uint32_t sign = ((bits >> (mantissa_bits + exponent_bits)) & 1u) << 31;
   const int bias = (1 << (exponent_bits - 1)) - 1;
   if (exponent == exponent_mask) return float_of(sign | 0x7F800000u | (mantissa << (23 - mantissa_bits)));
-  const float magnitude =
-      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits)
-                    : std::ldexp(static_cast<float>(mantissa | (1u << mantissa_bits)), static_cast<int>(exponent) - bias - mantissa_bits);
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits)
+                                        : std::ldexp(static_cast<float>(mantissa | (1u << mantissa_bits)),
+                                                     static_cast<int>(exponent) - bias - mantissa_bits);
   return sign != 0 ? -magnitude : magnitude;
 }
 
@@ -70,7 +70,8 @@ std::vector<Out> stored_as(const Tensor& tensor) {
     case DType::f32: widen<Out, float>(from, values); break;
     case DType::f16: widen_f16(from, values); break;
     case DType::bf16:
-      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<Out>(bf16_value(load_le<uint16_t>(from + i * 2)));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<Out>(bf16_value(load_le<uint16_t>(from + i * 2)));
       break;
     case DType::f8e4m3: widen_bytes(from, values, f8e4m3_value); break;
     case DType::f8e5m2: widen_bytes(from, values, f8e5m2_value); break;
@@ -125,7 +126,8 @@ void dequantize(const Tensor& tensor, const std::vector<double>& stored, std::ve
 
 bool dequantizable(const Tensor& tensor) {
   const Descriptor& descriptor = tensor.descriptor;
-  return is_quantized(descriptor) && quantization_fits(descriptor.quantization, descriptor.shape) && !tensor.bytes.empty() &&
+  return is_quantized(descriptor) && quantization_fits(descriptor.quantization, descriptor.shape) &&
+         !tensor.bytes.empty() &&
          (descriptor.quantization.axis < 0 ||
           dense_bytes(descriptor.dtype, descriptor.shape) == uint64_t{tensor.bytes.size()});
 }
@@ -137,11 +139,13 @@ float bf16_value(uint16_t bits) { return float_of(uint32_t{bits} << 16); }
 float f8e5m2_value(uint8_t bits) { return small_float(bits, 5, 2); }
 
 float f8e4m3_value(uint8_t bits) {
-  if ((bits & 0x7Fu) == 0x7Fu) return std::copysign(std::numeric_limits<float>::quiet_NaN(), bits & 0x80u ? -1.0f : 1.0f);
+  if ((bits & 0x7Fu) == 0x7Fu)
+    return std::copysign(std::numeric_limits<float>::quiet_NaN(), bits & 0x80u ? -1.0f : 1.0f);
   // The largest exponent holds ordinary numbers here.
   const uint32_t mantissa = bits & 7u, exponent = (bits >> 3) & 15u;
-  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                        : std::ldexp(static_cast<float>(mantissa | 8u), static_cast<int>(exponent) - 10);
+  const float magnitude = exponent == 0
+                              ? std::ldexp(static_cast<float>(mantissa), -9)
+                              : std::ldexp(static_cast<float>(mantissa | 8u), static_cast<int>(exponent) - 10);
   return bits & 0x80u ? -magnitude : magnitude;
 }
 

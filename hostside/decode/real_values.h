@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor's bytes as numbers. Elements come in the tensor's own order; raw bytes and images are numbers 0..255. Tensors
-// whose quantization does not fit their shape count as not quantized.
+// A tensor's bytes as numbers. Elements come in the tensor's own order; raw bytes and images are numbers 0..255.
+// Tensors whose quantization does not fit their shape count as not quantized.
 #pragma once
 
 #include <vector>

@@ -9,8 +9,9 @@ namespace dumphook {
 
 constexpr size_t kMaxStemBytes = 200;
 
-// Letters, digits and `-_+,=@()[]{}.` as they are, everything else as %XX, also a dot at the front or at the end. An empty
-// name is `%`. Where that would be longer than kMaxStemBytes: its beginning, `~`, and 16 digits of a hash of the whole name.
+// Letters, digits and `-_+,=@()[]{}.` as they are, everything else as %XX, also a dot at the front or at the end. An
+// empty name is `%`. Where that would be longer than kMaxStemBytes: its beginning, `~`, and 16 digits of a hash of the
+// whole name.
 std::string stem_of_name(const std::string& name);
 
 // The name that gave this stem; of a shortened one, what is left of it. Other files' stems stay as they are where they

@@ -11,7 +11,26 @@
 namespace dumphook {
 
 // Values as in schemas/types.fbs.
-enum class DType : uint8_t { raw, f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, u64, i32, u32, i16, u16, i8, u8, boolean, i4, u4 };
+enum class DType : uint8_t {
+  raw,
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8e4m3,
+  f8e5m2,
+  i64,
+  u64,
+  i32,
+  u32,
+  i16,
+  u16,
+  i8,
+  u8,
+  boolean,
+  i4,
+  u4
+};
 enum class Layout : uint8_t { any, nchw, nhwc, nc4hw4, nc1hwc2, nc1hwc0, nv12, nv21, rgb, bgr, text };
 enum class Role : uint8_t { intermediate, input, preprocessed, output, postprocessed };
 

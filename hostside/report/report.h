@@ -18,8 +18,8 @@ struct TableStyle {
 // Control characters in names are shown as '?'.
 std::string table_report(const Comparison& comparison, const TableStyle& style);
 
-// The stable JSON, "format": 1. Numbers that JSON does not have are the strings "inf", "-inf" and "nan" (undefined).
-// first_bad, worst and trend.at are layer names or null.
+// The stable JSON, "format": 1, see JSON.md. Numbers that JSON does not have are the strings "inf", "-inf" and "nan"
+// (undefined). first_bad, worst and trend.at are layer names or null.
 std::string json_report(const Comparison& comparison, bool unmatched_allowed = false);
 
 // A header line, then one line per row, quoted as RFC 4180 asks.

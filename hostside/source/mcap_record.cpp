@@ -133,51 +133,27 @@ Fit fields_fit(uint8_t opcode, ConstBytes content) {
   if (opcode == 0 || opcode > kLastKnownOpcode) return Fit::loose;
   Fields fields(content);
   switch (static_cast<McapOp>(opcode)) {
-    case McapOp::kHeader:
-      fields.text(), fields.text();
-      break;
-    case McapOp::kFooter:
-      fields.skip(20);
-      break;
+    case McapOp::kHeader: fields.text(), fields.text(); break;
+    case McapOp::kFooter: fields.skip(20); break;
     case McapOp::kSchema:
       fields.skip(2), fields.bytes<uint32_t>(), fields.bytes<uint32_t>(), fields.bytes<uint32_t>();
       break;
-    case McapOp::kChannel:
-      fields.skip(4), fields.bytes<uint32_t>(), fields.bytes<uint32_t>(), fields.map();
-      break;
-    case McapOp::kMessage:
-      fields.skip(kMessageFieldsBytes);
-      return fields.ok() ? Fit::exact : Fit::broken;
-    case McapOp::kChunk:
-      fields.skip(28), fields.bytes<uint32_t>(), fields.bytes<uint64_t>();
-      break;
-    case McapOp::kMessageIndex:
-      fields.skip(2), fields.array(16);
-      break;
+    case McapOp::kChannel: fields.skip(4), fields.bytes<uint32_t>(), fields.bytes<uint32_t>(), fields.map(); break;
+    case McapOp::kMessage: fields.skip(kMessageFieldsBytes); return fields.ok() ? Fit::exact : Fit::broken;
+    case McapOp::kChunk: fields.skip(28), fields.bytes<uint32_t>(), fields.bytes<uint64_t>(); break;
+    case McapOp::kMessageIndex: fields.skip(2), fields.array(16); break;
     case McapOp::kChunkIndex:
       fields.skip(32), fields.array(10), fields.skip(8), fields.bytes<uint32_t>(), fields.skip(16);
       break;
     case McapOp::kAttachment:
       fields.skip(16), fields.bytes<uint32_t>(), fields.bytes<uint32_t>(), fields.bytes<uint64_t>(), fields.skip(4);
       break;
-    case McapOp::kAttachmentIndex:
-      fields.skip(40), fields.bytes<uint32_t>(), fields.bytes<uint32_t>();
-      break;
-    case McapOp::kStatistics:
-      fields.skip(42), fields.array(10);
-      break;
-    case McapOp::kMetadata:
-      fields.bytes<uint32_t>(), fields.map();
-      break;
-    case McapOp::kMetadataIndex:
-      fields.skip(16), fields.bytes<uint32_t>();
-      break;
-    case McapOp::kSummaryOffset:
-      fields.skip(17);
-      break;
-    case McapOp::kDataEnd:
-      fields.skip(4);
-      break;
+    case McapOp::kAttachmentIndex: fields.skip(40), fields.bytes<uint32_t>(), fields.bytes<uint32_t>(); break;
+    case McapOp::kStatistics: fields.skip(42), fields.array(10); break;
+    case McapOp::kMetadata: fields.bytes<uint32_t>(), fields.map(); break;
+    case McapOp::kMetadataIndex: fields.skip(16), fields.bytes<uint32_t>(); break;
+    case McapOp::kSummaryOffset: fields.skip(17); break;
+    case McapOp::kDataEnd: fields.skip(4); break;
   }
   if (!fields.ok()) return Fit::broken;
   return fields.left() == 0 ? Fit::exact : Fit::loose;
@@ -187,22 +163,14 @@ bool length_plausible(uint8_t opcode, uint64_t length) {
   if (opcode == 0) return false;
   if (opcode > kLastKnownOpcode) return length <= kMaxRecordBytes || opcode >= kFirstPrivateOpcode;
   switch (static_cast<McapOp>(opcode)) {
-    case McapOp::kFooter:
-      return length == 20;
-    case McapOp::kDataEnd:
-      return length == 4;
-    case McapOp::kMessage:
-      return length >= kMessageFieldsBytes && length <= kMaxRecordBytes;
-    case McapOp::kChunk:
-      return length >= 40 && length < uint64_t{1} << 62;
-    case McapOp::kAttachment:
-      return length >= 36 && length < uint64_t{1} << 62;
-    case McapOp::kSchema:
-      return length >= 14 && length <= kMaxRecordBytes;
-    case McapOp::kChannel:
-      return length >= 16 && length <= kMaxRecordBytes;
-    default:
-      return length >= 6 && length <= kMaxRecordBytes;
+    case McapOp::kFooter: return length == 20;
+    case McapOp::kDataEnd: return length == 4;
+    case McapOp::kMessage: return length >= kMessageFieldsBytes && length <= kMaxRecordBytes;
+    case McapOp::kChunk: return length >= 40 && length < uint64_t{1} << 62;
+    case McapOp::kAttachment: return length >= 36 && length < uint64_t{1} << 62;
+    case McapOp::kSchema: return length >= 14 && length <= kMaxRecordBytes;
+    case McapOp::kChannel: return length >= 16 && length <= kMaxRecordBytes;
+    default: return length >= 6 && length <= kMaxRecordBytes;
   }
 }
 

@@ -12,7 +12,8 @@
 
 namespace dumphook {
 
-constexpr size_t kMessageFieldsBytes = kMessageHeaderBytes - kRecordPrefixBytes;  // of a Message's content, before the data
+constexpr size_t kMessageFieldsBytes =
+    kMessageHeaderBytes - kRecordPrefixBytes;  // of a Message's content, before the data
 constexpr uint8_t kLastKnownOpcode = static_cast<uint8_t>(McapOp::kDataEnd);
 constexpr uint8_t kFirstPrivateOpcode = 0x80;
 

@@ -103,7 +103,8 @@ RecordScanner::Step RecordScanner::next(bool final) {
     }
     if (!plausible) {
       if (resync()) continue;
-      if (final && !unreadable_) report(Severity::error, position_, "damaged from here on: no record was found behind this place");
+      if (final && !unreadable_)
+        report(Severity::error, position_, "damaged from here on: no record was found behind this place");
       return end(true);
     }
     if (!fits) {
@@ -237,7 +238,8 @@ void RecordScanner::go_on_at(uint64_t next) {
   const bool last_is_damaged = may_look_back_ && (!record_.sound || next < position_);
   const uint64_t damaged = last_is_damaged ? record_.offset : position_;
   report(Severity::error, damaged,
-         "damaged here: " + std::to_string(next - damaged) + " bytes were skipped, reading goes on at offset " + std::to_string(next));
+         "damaged here: " + std::to_string(next - damaged) + " bytes were skipped, reading goes on at offset " +
+             std::to_string(next));
   position_ = next;
   may_look_back_ = false;
   after_footer_ = false;

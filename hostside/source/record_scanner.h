@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordScanner: a file's bytes as MCAP records, in order, with chunks unpacked. Takes one stream or several, one after the
-// other, with or without chunks and summary, cut off anywhere, and goes on after damage.
+// RecordScanner: a file's bytes as MCAP records, in order, with chunks unpacked. Takes one stream or several, one after
+// the other, with or without chunks and summary, cut off anywhere, and goes on after damage.
 //
-// On any input: a length is checked against the bytes there are before it is used; memory is one record (<= 64 MiB) and two
-// windows; the bytes looked at are a fixed multiple of the file's size; next() always ends.
+// On any input: a length is checked against the bytes there are before it is used; memory is one record (<= 64 MiB) and
+// two windows; the bytes looked at are a fixed multiple of the file's size; next() always ends.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class RecordScanner {
   // `file_number` goes into the problems.
   RecordScanner(std::shared_ptr<const FileSource> source, uint32_t file_number, ProblemList& problems);
 
-  // `final`: the source will not grow, so that what is left over at its end is cut off. Otherwise the scanner waits there:
-  // after Step::end, call again when the source has grown.
+  // `final`: the source will not grow, so that what is left over at its end is cut off. Otherwise the scanner waits
+  // there: after Step::end, call again when the source has grown.
   Step next(bool final);
 
   // After Step::record; its content is valid until the next call of next().

@@ -88,7 +88,8 @@ std::vector<Prepared> prepare() {
     one.tensor.strides[0] = 64;
     one.tensor.strides[1] = 1;
     one.tensor.data = one.bytes.data();
-    if (i % 5 == 0) one.tensor.quant = {DH_QUANT_PER_AXIS, 1, static_cast<uint32_t>(one.tensor.shape[1]), 0, scale, nullptr};
+    if (i % 5 == 0)
+      one.tensor.quant = {DH_QUANT_PER_AXIS, 1, static_cast<uint32_t>(one.tensor.shape[1]), 0, scale, nullptr};
   }
   return all;
 }

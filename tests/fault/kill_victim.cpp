@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline that is about to be killed: kill_victim SINK LOG_FD FRAMES TENSORS. Says on LOG_FD, apart from the library,
-// what it captured. FRAMES 0 = until killed.
+// A pipeline that is about to be killed: kill_victim SINK LOG_FD FRAMES TENSORS. Says on LOG_FD, apart from the
+// library, what it captured. FRAMES 0 = until killed.
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +36,8 @@ int main(int argc, char** argv) {
       if (dh_capture(session, &taps[t], frame, &tensor) != DH_OK) continue;
       timespec now = {};
       clock_gettime(CLOCK_MONOTONIC, &now);
-      const Accepted accepted = {static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec), f, t, 0};
+      const Accepted accepted = {static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec),
+                                 f, t, 0};
       if (write(log_fd, &accepted, sizeof accepted) != sizeof accepted) return 4;
     }
     dh_frame_end(session, frame);

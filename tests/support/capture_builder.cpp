@@ -32,8 +32,8 @@ template <class T>
 using VectorOffset = Offset<flatbuffers::Vector<T>>;
 
 const std::string kMagic("\x89MCAP0\r\n", 8);
-constexpr const char* kSchemas[] = {"TensorMessage", "FrameBegin", "FrameEnd",  "ModelGraph", "Loss",
-                                    "Counters",      "ConfigChange", "ClockSync", "Log",      "RunReply"};
+constexpr const char* kSchemas[] = {"TensorMessage", "FrameBegin",   "FrameEnd",  "ModelGraph", "Loss",
+                                    "Counters",      "ConfigChange", "ClockSync", "Log",        "RunReply"};
 constexpr const char* kTopics[] = {"frame_begin",   "frame_end",  "model_graph", "loss",     "counters",
                                    "config_change", "clock_sync", "log",         "run_reply"};
 
@@ -65,8 +65,8 @@ std::string escaped(const std::string& name) {
 
 // Section 4's table of bytes.
 uint64_t descriptor_hash(const TensorSpec& tensor) {
-  std::string bytes = text(tensor.model) + text(tensor.name) + text(tensor.op) + number(uint32_t{0}) + number(tensor.role) +
-                      number(tensor.dtype) + text(tensor.raw_type);
+  std::string bytes = text(tensor.model) + text(tensor.name) + text(tensor.op) + number(uint32_t{0}) +
+                      number(tensor.role) + number(tensor.dtype) + text(tensor.raw_type);
   const auto numbers = [&bytes](const auto& values) {
     bytes += number(static_cast<uint32_t>(values.size()));
     for (const auto value : values) bytes += number(value);
@@ -74,7 +74,8 @@ uint64_t descriptor_hash(const TensorSpec& tensor) {
   numbers(tensor.shape);
   bytes += number(uint32_t{0}) + number(uint32_t{0});
   bytes += number(static_cast<uint32_t>(tensor.planes.size()));
-  for (const auto& plane : tensor.planes) bytes += number(plane.row_stride) + number(plane.row_bytes) + number(plane.rows);
+  for (const auto& plane : tensor.planes)
+    bytes += number(plane.row_stride) + number(plane.row_bytes) + number(plane.rows);
   bytes += number(tensor.layout);
   const uint8_t kind = tensor.scale.empty() ? uint8_t{0} : tensor.axis < 0 ? uint8_t{1} : uint8_t{2};
   bytes += number(kind) + number(static_cast<int32_t>(tensor.axis));
@@ -100,7 +101,8 @@ Offset<dumphook_schema::Descriptor> put_descriptor(FlatBufferBuilder& builder, c
     const auto scale = builder.CreateVector(tensor.scale);
     const auto zero_point = vector_or_none(builder, tensor.zero_point);
     quantization = dumphook_schema::CreateQuantization(
-        builder, tensor.axis < 0 ? dumphook_schema::QuantKind::PER_TENSOR : dumphook_schema::QuantKind::PER_AXIS, tensor.axis, scale, zero_point);
+        builder, tensor.axis < 0 ? dumphook_schema::QuantKind::PER_TENSOR : dumphook_schema::QuantKind::PER_AXIS,
+        tensor.axis, scale, zero_point);
   }
   std::vector<Offset<dumphook_schema::Attribute>> attributes;
   for (const auto& [key, value] : tensor.attributes) {
@@ -108,7 +110,8 @@ Offset<dumphook_schema::Descriptor> put_descriptor(FlatBufferBuilder& builder, c
     attributes.push_back(dumphook_schema::CreateAttribute(builder, key_text, builder.CreateString(value)));
   }
   std::vector<Offset<dumphook_schema::Plane>> planes;
-  for (const auto& plane : tensor.planes) planes.push_back(dumphook_schema::CreatePlane(builder, plane.row_stride, plane.row_bytes, plane.rows));
+  for (const auto& plane : tensor.planes)
+    planes.push_back(dumphook_schema::CreatePlane(builder, plane.row_stride, plane.row_bytes, plane.rows));
   const auto model = text_or_none(builder, tensor.model), name = text_or_none(builder, tensor.name),
              op = text_or_none(builder, tensor.op), raw_type = text_or_none(builder, tensor.raw_type);
   const auto shape = vector_or_none(builder, tensor.shape);
@@ -238,9 +241,11 @@ void CaptureBuilder::channel(uint16_t id, uint16_t schema, const std::string& to
 
 void CaptureBuilder::end_chunk() {
   if (chunk_.empty()) return;
-  const auto crc = static_cast<uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(chunk_.data()), static_cast<uInt>(chunk_.size())));
-  const std::string head = number(uint64_t{1}) + number(uint64_t{2}) + number(static_cast<uint64_t>(chunk_.size())) + number(crc) +
-                           text(options_.chunk_compression) + number(static_cast<uint64_t>(chunk_.size()));
+  const auto crc = static_cast<uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(chunk_.data()), static_cast<uInt>(chunk_.size())));
+  const std::string head = number(uint64_t{1}) + number(uint64_t{2}) + number(static_cast<uint64_t>(chunk_.size())) +
+                           number(crc) + text(options_.chunk_compression) +
+                           number(static_cast<uint64_t>(chunk_.size()));
   const size_t begin = bytes_.size() + 9 + head.size();
   put_record(bytes_, 0x06, head + chunk_);
   for (RecordAt at : chunk_records_) {
@@ -269,8 +274,9 @@ void CaptureBuilder::seal() {
   const uint64_t summary_start = bytes_.size();
   bytes_ += summary_;
   put_record(bytes_, 0x0B,
-             number(message_count_) + number(uint16_t{10}) + number(static_cast<uint32_t>(channels_.size())) + number(uint32_t{0}) +
-                 number(uint32_t{0}) + number(uint32_t{0}) + number(uint64_t{0}) + number(uint64_t{0}) + text(""));
+             number(message_count_) + number(uint16_t{10}) + number(static_cast<uint32_t>(channels_.size())) +
+                 number(uint32_t{0}) + number(uint32_t{0}) + number(uint32_t{0}) + number(uint64_t{0}) +
+                 number(uint64_t{0}) + text(""));
   put_record(bytes_, 0x02, number(summary_start) + number(uint64_t{0}) + number(uint32_t{0}));
   bytes_ += kMagic;
 }
@@ -312,11 +318,13 @@ void CaptureBuilder::part(const TensorSpec& tensor, const PartSpec& part, bool w
   if (with_descriptor) descriptor = put_descriptor(builder, tensor);
   const auto shape = vector_or_none(builder, tensor.shape);
   const auto data = builder.CreateVector(part.data);
-  const auto part_table = dumphook_schema::CreatePart(builder, part.part_index, part.part_count, part.offset, part.total,
-                                               static_cast<dumphook_schema::DType>(tensor.dtype), shape,
-                                               static_cast<dumphook_schema::Codec>(part.codec), part.raw_size, data);
+  const auto part_table =
+      dumphook_schema::CreatePart(builder, part.part_index, part.part_count, part.offset, part.total,
+                                  static_cast<dumphook_schema::DType>(tensor.dtype), shape,
+                                  static_cast<dumphook_schema::Codec>(part.codec), part.raw_size, data);
   Offset<dumphook_schema::Digest> digest;
-  if (part.with_digest) digest = dumphook_schema::CreateDigest(builder, dumphook_schema::DigestKind::XXH64, part.digest);
+  if (part.with_digest)
+    digest = dumphook_schema::CreateDigest(builder, dumphook_schema::DigestKind::XXH64, part.digest);
   const dumphook_schema::CaptureKey key = key_of(tensor, part);
   dumphook_schema::TensorMessageBuilder table(builder);
   table.add_crc32(kPlaceholder);
@@ -343,11 +351,13 @@ void CaptureBuilder::tensor(const TensorSpec& tensor, uint64_t frame, size_t par
     spec.raw_size = static_cast<uint32_t>(std::min(part_bytes, bytes.size() - spec.offset));
     const uint8_t* from = bytes.data() + spec.offset;
     std::vector<char> packed(static_cast<size_t>(LZ4_compressBound(static_cast<int>(spec.raw_size))));
-    const int size = LZ4_compress_default(reinterpret_cast<const char*>(from), packed.data(), static_cast<int>(spec.raw_size),
-                                          static_cast<int>(packed.size()));
+    const int size = LZ4_compress_default(reinterpret_cast<const char*>(from), packed.data(),
+                                          static_cast<int>(spec.raw_size), static_cast<int>(packed.size()));
     spec.codec = spec.raw_size > 0 && static_cast<uint32_t>(size) < spec.raw_size ? 1 : 0;
-    if (spec.codec == 1) spec.data.assign(packed.begin(), packed.begin() + size);
-    else spec.data.assign(from, from + spec.raw_size);
+    if (spec.codec == 1)
+      spec.data.assign(packed.begin(), packed.begin() + size);
+    else
+      spec.data.assign(from, from + spec.raw_size);
     spec.with_digest = i + 1 == spec.part_count;
     spec.digest = dumphook::xxh64(bytes.data(), bytes.size(), 0);
     part(tensor, spec);
@@ -360,7 +370,8 @@ void CaptureBuilder::statistics(const TensorSpec& tensor, uint64_t frame, double
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto shape = vector_or_none(builder, tensor.shape);
-  const auto statistics = dumphook_schema::CreateStatistics(builder, static_cast<dumphook_schema::DType>(tensor.dtype), shape, 6, 6, min, max);
+  const auto statistics = dumphook_schema::CreateStatistics(builder, static_cast<dumphook_schema::DType>(tensor.dtype),
+                                                            shape, 6, 6, min, max);
   PartSpec spec;
   spec.frame = frame;
   spec.capture_id = next_capture_id_++;
@@ -379,7 +390,8 @@ void CaptureBuilder::digest(const TensorSpec& tensor, uint64_t frame, uint64_t v
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto shape = vector_or_none(builder, tensor.shape);
-  const auto digest = dumphook_schema::CreateDigest(builder, dumphook_schema::DigestKind::XXH64, value, static_cast<dumphook_schema::DType>(tensor.dtype), shape);
+  const auto digest = dumphook_schema::CreateDigest(builder, dumphook_schema::DigestKind::XXH64, value,
+                                                    static_cast<dumphook_schema::DType>(tensor.dtype), shape);
   PartSpec spec;
   spec.frame = frame;
   spec.capture_id = next_capture_id_++;
@@ -395,17 +407,18 @@ void CaptureBuilder::digest(const TensorSpec& tensor, uint64_t frame, uint64_t v
 void CaptureBuilder::frame_begin(uint64_t frame, const std::string& model, uint64_t seq) {
   seq = take_seq(seq);
   FlatBufferBuilder builder;
-  const auto root = dumphook_schema::CreateFrameBegin(builder, kPlaceholder, seq, frame, 0, builder.CreateString(model), 5, 6);
+  const auto root =
+      dumphook_schema::CreateFrameBegin(builder, kPlaceholder, seq, frame, 0, builder.CreateString(model), 5, 6);
   message(1, sealed(builder, root), seq);
 }
 
-void CaptureBuilder::frame_end(uint64_t frame, uint32_t seen, uint32_t accepted, const std::map<uint8_t, uint64_t>& lost,
-                               uint8_t state) {
+void CaptureBuilder::frame_end(uint64_t frame, uint32_t seen, uint32_t accepted,
+                               const std::map<uint8_t, uint64_t>& lost, uint8_t state) {
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto counts = builder.CreateVectorOfStructs(reason_counts(lost));
-  const auto root = dumphook_schema::CreateFrameEnd(builder, kPlaceholder, seq, frame, static_cast<dumphook_schema::FrameState>(state), seen,
-                                             accepted, counts, 7);
+  const auto root = dumphook_schema::CreateFrameEnd(
+      builder, kPlaceholder, seq, frame, static_cast<dumphook_schema::FrameState>(state), seen, accepted, counts, 7);
   message(2, sealed(builder, root), seq);
 }
 
@@ -415,13 +428,15 @@ void CaptureBuilder::graph(const std::string& model, const std::vector<NodeSpec>
   std::vector<Offset<dumphook_schema::Node>> tables;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto name = builder.CreateString(nodes[i].name), op = builder.CreateString(nodes[i].op);
-    const auto inputs = builder.CreateVectorOfStrings(nodes[i].inputs), outputs = builder.CreateVectorOfStrings(nodes[i].outputs);
+    const auto inputs = builder.CreateVectorOfStrings(nodes[i].inputs),
+               outputs = builder.CreateVectorOfStrings(nodes[i].outputs);
     tables.push_back(dumphook_schema::CreateNode(builder, static_cast<int>(i), name, op, inputs, outputs, 0,
-                                          static_cast<dumphook_schema::Visibility>(nodes[i].visibility)));
+                                                 static_cast<dumphook_schema::Visibility>(nodes[i].visibility)));
   }
   const auto name = builder.CreateString(model);
   const auto list = builder.CreateVector(tables);
-  const auto root = dumphook_schema::CreateModelGraph(builder, kPlaceholder, seq, name, 0, static_cast<uint32_t>(nodes.size()), 0, list);
+  const auto root = dumphook_schema::CreateModelGraph(builder, kPlaceholder, seq, name, 0,
+                                                      static_cast<uint32_t>(nodes.size()), 0, list);
   message(3, sealed(builder, root), seq);
 }
 
@@ -430,8 +445,9 @@ void CaptureBuilder::loss(const std::vector<LossSpec>& ranges) {
   FlatBufferBuilder builder;
   std::vector<Offset<dumphook_schema::LossRange>> tables;
   for (const LossSpec& range : ranges) {
-    tables.push_back(dumphook_schema::CreateLossRange(builder, range.tensor_id, static_cast<dumphook_schema::LossReason>(range.reason),
-                                               range.first_frame, range.last_frame, range.count));
+    tables.push_back(dumphook_schema::CreateLossRange(builder, range.tensor_id,
+                                                      static_cast<dumphook_schema::LossReason>(range.reason),
+                                                      range.first_frame, range.last_frame, range.count));
   }
   const auto list = builder.CreateVector(tables);
   message(4, sealed(builder, dumphook_schema::CreateLoss(builder, kPlaceholder, seq, list)), seq);
@@ -456,7 +472,10 @@ void CaptureBuilder::log(uint8_t level, const std::string& line) {
   const uint64_t seq = take_seq(0);
   FlatBufferBuilder builder;
   const auto content = builder.CreateString(line);
-  message(8, sealed(builder, dumphook_schema::CreateLog(builder, kPlaceholder, seq, static_cast<dumphook_schema::LogLevel>(level), content)), seq);
+  message(8,
+          sealed(builder, dumphook_schema::CreateLog(builder, kPlaceholder, seq,
+                                                     static_cast<dumphook_schema::LogLevel>(level), content)),
+          seq);
 }
 
 std::vector<uint8_t> CaptureBuilder::dense(const TensorSpec& tensor) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CaptureBuilder: captures for tests of readers, written after FORMAT.md and the MCAP specification with nothing of our own
-// writer: flatc's classes, zlib's CRC. Keeps where each record lies, so that tests can damage it.
+// CaptureBuilder: captures for tests of readers, written after FORMAT.md and the MCAP specification with nothing of our
+// own writer: flatc's classes, zlib's CRC. Keeps where each record lies, so that tests can damage it.
 #pragma once
 
 #include <cstdint>
@@ -67,9 +67,9 @@ class CaptureBuilder {
     size_t messages_per_chunk = 4;
     std::string session = "00112233445566778899aabbccddeeff";
     uint32_t stream = 0;
-    uint64_t next_seq = 1;        // of the first new message
+    uint64_t next_seq = 1;          // of the first new message
     uint64_t first_stream_seq = 0;  // in the metadata; 0: next_seq
-    bool channels_first = true;   // all control channels; tensors' channels come when needed
+    bool channels_first = true;     // all control channels; tensors' channels come when needed
     std::string chunk_compression;  // only says so
     bool metadata = true;
   };
@@ -83,8 +83,8 @@ class CaptureBuilder {
   CaptureBuilder() : CaptureBuilder(Options{}) {}
   explicit CaptureBuilder(Options options);
 
-  // Magic, Header, Metadata, Schemas, control Channels. Done by the constructor; again for a further stream, whose records
-  // follow in the same bytes.
+  // Magic, Header, Metadata, Schemas, control Channels. Done by the constructor; again for a further stream, whose
+  // records follow in the same bytes.
   void begin_stream(Options options);
 
   // ---- messages. `seq` 0: the next one.
@@ -95,7 +95,8 @@ class CaptureBuilder {
   void statistics(const TensorSpec& tensor, uint64_t frame, double min, double max);
   void digest(const TensorSpec& tensor, uint64_t frame, uint64_t value);
   void frame_begin(uint64_t frame, const std::string& model = "net", uint64_t seq = 0);
-  void frame_end(uint64_t frame, uint32_t seen, uint32_t accepted, const std::map<uint8_t, uint64_t>& lost = {}, uint8_t state = 0);
+  void frame_end(uint64_t frame, uint32_t seen, uint32_t accepted, const std::map<uint8_t, uint64_t>& lost = {},
+                 uint8_t state = 0);
   void graph(const std::string& model, const std::vector<NodeSpec>& nodes, uint64_t seq = 0);
   void loss(const std::vector<LossSpec>& ranges);
   void counters(const CountersSpec& counters);

@@ -39,7 +39,8 @@ void copy(std::vector<Out>* to, const In* from) {
   if (from != nullptr) to->assign(from->begin(), from->end());
 }
 
-void copy_texts(std::vector<std::string>* to, const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
+void copy_texts(std::vector<std::string>* to,
+                const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
   if (from == nullptr) return;
   for (const auto* item : *from) to->push_back(text(item));
 }
@@ -110,9 +111,7 @@ class Reader {
       case 0x01: break;
       case 0x02: footer_ = true; break;
       case 0x03: schemas_[load<uint16_t>(content)] = std::string(content + 6, load<uint32_t>(content + 2)); break;
-      case 0x04:
-        channels_[load<uint16_t>(content)] = load<uint16_t>(content + 2);
-        break;
+      case 0x04: channels_[load<uint16_t>(content)] = load<uint16_t>(content + 2); break;
       case 0x05: message(content, length); break;
       case 0x06: {
         const auto compression = load<uint32_t>(content + 28);

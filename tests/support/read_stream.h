@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An independent reader of captures for tests: MCAP records by hand, messages by flatc's classes. It knows FORMAT.md, not
-// the runtime, and checks its rules on the way.
+// An independent reader of captures for tests: MCAP records by hand, messages by flatc's classes. It knows FORMAT.md,
+// not the runtime, and checks its rules on the way.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ std::string content_of(const std::string& path) {
 // Through a shell, so that tests can use pipes; standard input is empty.
 Ran tool(const std::string& arguments, const std::string& before = "", const std::string& behind = "") {
   const std::string errors = scratch_folder() + "/stderr";
-  const std::string command = before + " '" DUMPHOOK_TOOL "' " + arguments + " 2>" + errors + (before.empty() ? " </dev/null " : " ") + behind;
+  const std::string command =
+      before + " '" DUMPHOOK_TOOL "' " + arguments + " 2>" + errors + (before.empty() ? " </dev/null " : " ") + behind;
   std::FILE* pipe = popen(command.c_str(), "r");
   Ran run{-1, "", ""};
   std::array<char, 4096> buffer;
@@ -169,13 +170,15 @@ TEST(Ls, GlobFrameAndQuantization) {
 
 TEST(Ls, ReaderThatGoesAway_IsNoError) {
   EXPECT_EQ(tool("ls --frame all " + fine_capture(), "{ ", "; echo $? >&2; } 2>/dev/null | true").exit_code, 0);
-  const Ran run = tool("show " + fine_capture() + " out", "bash -c \"trap '' PIPE; (", "; echo code $? >" + scratch_folder() + "/code) | true\"");
+  const Ran run = tool("show " + fine_capture() + " out", "bash -c \"trap '' PIPE; (",
+                       "; echo code $? >" + scratch_folder() + "/code) | true\"");
   EXPECT_EQ(content_of(scratch_folder() + "/code").substr(0, 6), "code 0") << run.err;
 }
 
 TEST(Show, RealAndStoredValues) {
   const Ran real = tool("show " + fine_capture() + " conv/1");
-  EXPECT_NE(real.out.find("-0.500000, 0.000000, 0.500000, 1.000000, 1.500000, -1.000000, "), std::string::npos) << real.out;
+  EXPECT_NE(real.out.find("-0.500000, 0.000000, 0.500000, 1.000000, 1.500000, -1.000000, "), std::string::npos)
+      << real.out;
   const Ran stored = tool("show --raw " + fine_capture() + " conv/1");
   EXPECT_NE(stored.out.find("\n0, 1, 2, 3, 4, -1, \n"), std::string::npos) << stored.out;
 }
@@ -219,7 +222,8 @@ TEST(Export, Npy_RealByDefault_StoredOnRequest) {
 TEST(Export, SeveralFrames_AFolderEach) {
   const std::string folder = scratch_folder() + "/frames";
   EXPECT_EQ(tool("export " + fine_capture() + " out --frame all --format txt --to " + folder).exit_code, 0);
-  EXPECT_EQ(content_of(folder + "/frame_000002/out.txt"), "0.000000, 0.500000, 1.000000, 1.500000, 2.000000, 2.500000, \n");
+  EXPECT_EQ(content_of(folder + "/frame_000002/out.txt"),
+            "0.000000, 0.500000, 1.000000, 1.500000, 2.000000, 2.500000, \n");
 }
 
 TEST(Export, NpzAndBin) {
@@ -265,7 +269,8 @@ TEST(Export, Interrupted_LeavesWholeFilesOnly) {
   const pid_t child = fork();
   if (child == 0) {
     if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
-    execl(DUMPHOOK_TOOL, "dumphook", "export", path.c_str(), "--to", folder.c_str(), "--frame", "all", "--format", "txt", nullptr);
+    execl(DUMPHOOK_TOOL, "dumphook", "export", path.c_str(), "--to", folder.c_str(), "--frame", "all", "--format",
+          "txt", nullptr);
     _exit(127);
   }
   for (int i = 0; i < 1000 && !fs::exists(folder + "/frame_000001"); ++i) usleep(2000);

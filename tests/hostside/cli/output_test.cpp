@@ -11,7 +11,9 @@ namespace {
 TEST(Output, TextFromTheBoard_CannotSteerTheTerminal) {
   EXPECT_EQ(shown("conv1/größe"), "conv1/größe");
   EXPECT_EQ(shown("a\x1b[31m\n\x7f"), "a\\x1b[31m\\x0a\\x7f");
-  EXPECT_EQ(shown("\xC2\x9B" "31m"), "\\xc2\\x9b31m");  // the one-character form of ESC [
+  EXPECT_EQ(shown("\xC2\x9B"
+                  "31m"),
+            "\\xc2\\x9b31m");  // the one-character form of ESC [
   EXPECT_EQ(shown("\xFF\xC3("), "\\xff\\xc3(");
   EXPECT_EQ(shown("\xC0\xAF \xED\xA0\x80"), "\\xc0\\xaf \\xed\\xa0\\x80");  // overlong, surrogate
 }

@@ -57,7 +57,8 @@ TEST(Slice, EmptyAndScalarTensors) {
 }
 
 TEST(Slice, WhatCannotBe_IsSaid) {
-  for (const char* text : {"2", "-3", "0,0,0,0", "a", "1:2:3:4", "::0", "0,,1", "...,...", "1.5", "99999999999999999999"}) {
+  for (const char* text :
+       {"2", "-3", "0,0,0,0", "a", "1:2:3:4", "::0", "0,,1", "...,...", "1.5", "99999999999999999999"}) {
     EXPECT_FALSE(parse_slice(text, kShape).ok()) << text;
   }
 }

@@ -482,7 +482,8 @@ TEST(Capture, FileThatGrows_IsReadOnByRefresh) {
 }
 
 TEST(Capture, WhatIsNoCapture_IsAnErrorThatSaysSo) {
-  for (const std::string& bytes : {std::string(), std::string("hello"), std::string(100000, '\0'), std::string(5000, 'x')}) {
+  for (const std::string& bytes :
+       {std::string(), std::string("hello"), std::string(100000, '\0'), std::string(5000, 'x')}) {
     const auto capture = open_bytes(bytes, "none.mcap");
     ASSERT_FALSE(capture.ok());
     EXPECT_NE(capture.error().what.find("none.mcap"), std::string::npos);

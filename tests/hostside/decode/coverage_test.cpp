@@ -110,7 +110,8 @@ TEST(Coverage, TensorLostInSomeFrames_IsPartlyCaptured_AndWholeInTheOthers) {
   for (uint64_t frame = 0; frame < 4; ++frame) {
     builder.frame_begin(frame);
     if (frame != 2) builder.tensor(named("a", 0), frame);
-    builder.frame_end(frame, 1, frame != 2, frame != 2 ? std::map<uint8_t, uint64_t>{} : std::map<uint8_t, uint64_t>{{1, 1}});
+    builder.frame_end(frame, 1, frame != 2,
+                      frame != 2 ? std::map<uint8_t, uint64_t>{} : std::map<uint8_t, uint64_t>{{1, 1}});
   }
   builder.loss({{0, 1, 0, 3, 1}});  // a range wider than what was lost
   EXPECT_EQ(state_of(coverage_of(builder), "a"), LayerState::partly_captured);

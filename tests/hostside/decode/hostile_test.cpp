@@ -64,7 +64,8 @@ std::set<std::string> exercise(const std::string& bytes, std::vector<Problem>* p
     if (!loaded.ok()) continue;
     const std::vector<double> values = real_values(*loaded);
     EXPECT_LE(values.size(), 1000u);
-    if (loaded->bytes.size() == (tensor.name() == "a" ? 160u : 21u)) whole.insert(tensor.name() + std::to_string(tensor.frame));
+    if (loaded->bytes.size() == (tensor.name() == "a" ? 160u : 21u))
+      whole.insert(tensor.name() + std::to_string(tensor.frame));
   }
   for (const CapturedFrame& frame : capture->frames()) capture->execution_order(frame.session, frame.number);
   coverage(*capture).lines();
@@ -74,7 +75,8 @@ std::set<std::string> exercise(const std::string& bytes, std::vector<Problem>* p
 
 // Tensors all of whose messages (and the descriptor) end before `size`.
 std::set<std::string> whole_before(const Built& built, size_t size) {
-  // seq: 1 graph; 2 frame_begin, 3 a's descriptor, 4-6 its parts, 7 b's descriptor, 8 its part, 9 frame_end; 10, 11-13, 14, 15
+  // seq: 1 graph; 2 frame_begin, 3 a's descriptor, 4-6 its parts, 7 b's descriptor, 8 its part, 9 frame_end; 10, 11-13,
+  // 14, 15
   const std::map<std::string, uint64_t> last_seq = {{"a0", 6}, {"b0", 8}, {"a1", 13}, {"b1", 14}};
   std::set<std::string> whole;
   for (const auto& [name, seq] : last_seq) {
@@ -86,7 +88,8 @@ std::set<std::string> whole_before(const Built& built, size_t size) {
 }
 
 class HostileCapture : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Chunks, HostileCapture, testing::Bool(), [](const auto& kind) { return kind.param ? "Chunked" : "Flat"; });
+INSTANTIATE_TEST_SUITE_P(Chunks, HostileCapture, testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "Chunked" : "Flat"; });
 
 TEST_P(HostileCapture, Undamaged_IsAllThere) {
   const Built built = build(GetParam());
@@ -113,19 +116,22 @@ TEST_P(HostileCapture, EveryFlippedBit_LeavesWhatLiesBefore) {
     const std::set<std::string> got = exercise(damaged, &problems);
     const CaptureBuilder::RecordAt* hit = nullptr;
     for (const auto& record : built.records) {
-      if (record.offset <= byte && byte < record.offset + record.bytes && (hit == nullptr || record.bytes < hit->bytes)) hit = &record;
+      if (record.offset <= byte && byte < record.offset + record.bytes && (hit == nullptr || record.bytes < hit->bytes))
+        hit = &record;
     }
     if (hit == nullptr || hit->opcode != 0x05) continue;  // preamble, indexes, summary: only that nothing crashes
     for (const std::string& name : whole_before(built, hit->offset)) {
       ASSERT_TRUE(got.count(name) == 1) << name << " with byte " << byte << " bit " << bit % 8;
     }
-    // The record's channel, sequence and times are not covered by the message's CRC, and a private record is nobody's fault.
+    // The record's channel, sequence and times are not covered by the message's CRC, and a private record is nobody's
+    // fault.
     const size_t within = byte - hit->offset;
     if ((within >= 9 && within < 31) || (within == 0 && bit % 8 == 7)) continue;
     ASSERT_FALSE(problems.empty()) << "byte " << byte << " bit " << bit % 8 << " in the record at " << hit->offset;
     bool told = false;
     for (const Problem& problem : problems) told = told || problem.offset == hit->offset;
-    ASSERT_TRUE(told) << "byte " << byte << " bit " << bit % 8 << " in " << hit->offset << ": " << problems[0].offset << " " << problems[0].what;
+    ASSERT_TRUE(told) << "byte " << byte << " bit " << bit % 8 << " in " << hit->offset << ": " << problems[0].offset
+                      << " " << problems[0].what;
   }
 }
 

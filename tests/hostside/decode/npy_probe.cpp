@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For npy_check.py. `write FOLDER`: a .npy of every element type and some shapes, and two .npz. `read FILE...`: the type,
-// the shape and all values of each array, as text.
+// For npy_check.py. `write FOLDER`: a .npy of every element type and some shapes, and two .npz. `read FILE...`: the
+// type, the shape and all values of each array, as text.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -70,7 +70,8 @@ int write_all(const std::string& folder) {
 }
 
 void print(const Tensor& tensor) {
-  std::printf("%s|%s|%s|", tensor.descriptor.name.c_str(), dtype_name(tensor.descriptor.dtype), shape_text(tensor.descriptor.shape).c_str());
+  std::printf("%s|%s|%s|", tensor.descriptor.name.c_str(), dtype_name(tensor.descriptor.dtype),
+              shape_text(tensor.descriptor.shape).c_str());
   for (const double value : stored_values(tensor)) std::printf("%.17g ", value);
   std::printf("\n");
 }

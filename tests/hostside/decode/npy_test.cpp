@@ -40,7 +40,8 @@ TEST(Npy, LiteralFile_Version1And2And3) {
 }
 
 TEST(Npy, FortranOrderAndBigEndian_BecomeOurs) {
-  const auto tensor = parse(npy("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }", std::string("\0\x01\0\x02\0\x03\0\x04", 8)));
+  const auto tensor = parse(
+      npy("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }", std::string("\0\x01\0\x02\0\x03\0\x04", 8)));
   ASSERT_TRUE(tensor.ok());
   EXPECT_EQ(stored_values(*tensor), (std::vector<double>{1, 3, 2, 4}));
 }
@@ -67,15 +68,15 @@ TEST(Npy, FlippedBits_NeverCrash) {
 }
 
 TEST(Npy, WhatIsNotSupported_IsSaid) {
-  for (const char* header : {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }",
-                             "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }",
-                             "{'descr': '|V2', 'fortran_order': False, 'shape': (4,), }",
-                             "{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }",
-                             "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }",
-                             "{'descr': '<f4', 'shape': (1,), }",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999), }", "no dictionary"}) {
+  for (const char* header :
+       {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': '|V2', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", "{'descr': '<f4', 'shape': (1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999), }", "no dictionary"}) {
     const auto tensor = parse(npy(header, kData));
     ASSERT_FALSE(tensor.ok()) << header;
     EXPECT_NE(tensor.error().what.find(".npy"), std::string::npos);

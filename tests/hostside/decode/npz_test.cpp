@@ -31,8 +31,11 @@ std::string archive_of(const std::vector<Tensor>& tensors, bool deflate) {
   int number = 0;
   for (const Tensor& tensor : tensors) {
     const NpyFile npy = npy_of_stored(tensor);
-    EXPECT_TRUE(writer.add("t" + std::to_string(number++), ConstBytes(reinterpret_cast<const uint8_t*>(npy.header.data()), npy.header.size()),
-                           npy_data(npy, tensor)).ok());
+    EXPECT_TRUE(writer
+                    .add("t" + std::to_string(number++),
+                         ConstBytes(reinterpret_cast<const uint8_t*>(npy.header.data()), npy.header.size()),
+                         npy_data(npy, tensor))
+                    .ok());
   }
   EXPECT_TRUE(writer.close().ok());
   std::fclose(file);

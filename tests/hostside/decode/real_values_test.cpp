@@ -48,8 +48,10 @@ TEST(RealValues, Float16_EveryPattern) {
   const Values values = stored_values(tensor_of(DType::f16, {65536}, patterns));
   for (size_t i = 0; i < patterns.size(); ++i) {
     const float expected = f16_value(patterns[i]);
-    if (std::isnan(expected)) ASSERT_TRUE(std::isnan(values[i])) << i;
-    else ASSERT_EQ(values[i], static_cast<double>(expected)) << i;
+    if (std::isnan(expected))
+      ASSERT_TRUE(std::isnan(values[i])) << i;
+    else
+      ASSERT_EQ(values[i], static_cast<double>(expected)) << i;
   }
   EXPECT_EQ(f16_value(0x3C00), 1.0f);
   EXPECT_EQ(f16_value(0xC000), -2.0f);
@@ -99,8 +101,8 @@ TEST(RealValues, PerAxisQuantization_OnEveryAxis) {
 
 TEST(RealValues, QuantizationThatDoesNotFit_IsIgnored) {
   Tensor tensor = tensor_of<uint8_t>(DType::u8, {2, 2}, {1, 2, 3, 4});
-  for (const Quantization& quantization : {Quantization{{1, 2, 3}, {}, 0}, Quantization{{2, 2}, {}, 5}, Quantization{{2, 2}, {}, -1},
-                                           Quantization{{2, 2}, {1}, 0}}) {
+  for (const Quantization& quantization : {Quantization{{1, 2, 3}, {}, 0}, Quantization{{2, 2}, {}, 5},
+                                           Quantization{{2, 2}, {}, -1}, Quantization{{2, 2}, {1}, 0}}) {
     tensor.descriptor.quantization = quantization;
     EXPECT_EQ(real_values(tensor), (Values{1, 2, 3, 4}));
   }

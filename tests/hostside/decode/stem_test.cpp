@@ -9,9 +9,7 @@
 namespace dumphook {
 namespace {
 
-TEST(Stem, HarmlessNames_StayAsTheyAre) {
-  EXPECT_EQ(stem_of_name("layer1.0.conv1-relu_3"), "layer1.0.conv1-relu_3");
-}
+TEST(Stem, HarmlessNames_StayAsTheyAre) { EXPECT_EQ(stem_of_name("layer1.0.conv1-relu_3"), "layer1.0.conv1-relu_3"); }
 
 TEST(Stem, Separators_AreEscaped) {
   EXPECT_EQ(stem_of_name("model/conv2d/BiasAdd;x:0"), "model%2Fconv2d%2FBiasAdd%3Bx%3A0");

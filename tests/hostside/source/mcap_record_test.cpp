@@ -13,10 +13,11 @@ ConstBytes view(const std::vector<uint8_t>& bytes) { return {bytes.data(), bytes
 constexpr uint8_t op(McapOp opcode) { return static_cast<uint8_t>(opcode); }
 
 // id 7, schema 1, topic "/m/t", "flatbuffer", {"tensor_id": "3"}
-const std::vector<uint8_t> kChannel = {7, 0, 1, 0,                                                     //
-                                       4, 0, 0, 0, '/', 'm', '/', 't',                                 //
-                                       10, 0, 0, 0, 'f', 'l', 'a', 't', 'b', 'u', 'f', 'f', 'e', 'r',  //
-                                       18, 0, 0, 0, 9, 0, 0, 0, 't', 'e', 'n', 's', 'o', 'r', '_', 'i', 'd', 1, 0, 0, 0, '3'};
+const std::vector<uint8_t> kChannel = {7,   0,   1,   0,                                                    //
+                                       4,   0,   0,   0, '/', 'm', '/', 't',                                //
+                                       10,  0,   0,   0, 'f', 'l', 'a', 't', 'b', 'u', 'f', 'f', 'e', 'r',  //
+                                       18,  0,   0,   0, 9,   0,   0,   0,   't', 'e', 'n', 's', 'o', 'r',
+                                       '_', 'i', 'd', 1, 0,   0,   0,   '3'};
 
 TEST(McapRecord, Channel_FromLiteralBytes) {
   const auto channel = parse_channel(view(kChannel));
@@ -52,7 +53,7 @@ TEST(McapRecord, MapLengthThatSplitsAnEntry_IsRefused) {
 
 TEST(McapRecord, ChunkHeader_SaysWhereTheRecordsBegin) {
   std::vector<uint8_t> chunk(28, 0);
-  chunk[16] = 5;                                                                  // uncompressed_size
+  chunk[16] = 5;                                                                   // uncompressed_size
   chunk.insert(chunk.end(), {3, 0, 0, 0, 'l', 'z', '4', 5, 0, 0, 0, 0, 0, 0, 0});  // compression, records
   const auto header = parse_chunk_header(view(chunk));
   ASSERT_TRUE(header);

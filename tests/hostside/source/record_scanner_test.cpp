@@ -16,7 +16,7 @@ using dumphook_test::TensorSpec;
 using dumphook_test::write_file;
 
 struct Scan {
-  std::vector<McapRecord> records;  // content is gone
+  std::vector<McapRecord> records;       // content is gone
   std::vector<uint64_t> sound_messages;  // offsets
   std::vector<uint64_t> streams;
   size_t sealed = 0;
@@ -41,7 +41,8 @@ void scan_on(RecordScanner& scanner, Scan& scan, bool final) {
     if (step == RecordScanner::Step::sealed) ++scan.sealed;
     if (step == RecordScanner::Step::record) {
       scan.records.push_back(scanner.record());
-      if (scanner.record().is(McapOp::kMessage) && scanner.record().sound) scan.sound_messages.push_back(scanner.record().offset);
+      if (scanner.record().is(McapOp::kMessage) && scanner.record().sound)
+        scan.sound_messages.push_back(scanner.record().offset);
     }
   }
   scan.cut = scanner.cut();
@@ -85,7 +86,8 @@ class BothKinds : public testing::TestWithParam<bool> {
     return options;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Chunks, BothKinds, testing::Bool(), [](const auto& kind) { return kind.param ? "Chunked" : "Flat"; });
+INSTANTIATE_TEST_SUITE_P(Chunks, BothKinds, testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "Chunked" : "Flat"; });
 
 TEST_P(BothKinds, WholeFile_GivesEveryRecordAndNoProblem) {
   CaptureBuilder builder(options());
@@ -126,7 +128,8 @@ TEST_P(BothKinds, CutAtEveryByte_GivesWhatIsWholeBefore) {
     }
     EXPECT_EQ(scan.sound_messages, expected) << "cut at " << size;
     EXPECT_TRUE(!at_boundary || scan.problems.kept().empty()) << "cut at " << size;
-    EXPECT_EQ(scan.problems.errors(), 0u) << "cut at " << size << ": " << (scan.problems.errors() ? scan.problems.kept()[0].what : "");
+    EXPECT_EQ(scan.problems.errors(), 0u)
+        << "cut at " << size << ": " << (scan.problems.errors() ? scan.problems.kept()[0].what : "");
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -275,7 +278,8 @@ TEST(RecordScanner, DamagedChunkLengths_LeaveTheMessages) {
   const std::string bytes = builder.bytes();
   for (const auto& record : builder.records()) {
     if (record.opcode != 0x06) continue;
-    for (const size_t byte : {1, 2, 3, 5, 8, 25, 26, 41, 42, 44, 46}) {  // lengths of record, uncompressed, compression, records
+    for (const size_t byte :
+         {1, 2, 3, 5, 8, 25, 26, 41, 42, 44, 46}) {  // lengths of record, uncompressed, compression, records
       std::string damaged = bytes;
       damaged[record.offset + byte] = static_cast<char>(damaged[record.offset + byte] ^ 4);
       const Scan scan = scan_of(damaged);

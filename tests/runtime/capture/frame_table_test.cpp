@@ -50,7 +50,8 @@ TEST_F(FrameTableTest, AFrameIsOpenUntilItsEnd) {
 
 TEST_F(FrameTableTest, HandlesThatNobodyGaveAreRefused) {
   begin(0);
-  for (const dh_frame frame : {dh_frame{0}, dh_frame{0xFF}, dh_frame{0xFE}, dh_frame{73}, ~dh_frame{0}, dh_frame{1} << 8 | 1}) {
+  for (const dh_frame frame :
+       {dh_frame{0}, dh_frame{0xFF}, dh_frame{0xFE}, dh_frame{73}, ~dh_frame{0}, dh_frame{1} << 8 | 1}) {
     EXPECT_FALSE(is_open(frame)) << frame;
     EXPECT_FALSE(table_->end(frame)) << frame;
   }

@@ -147,7 +147,8 @@ TEST_F(HookTest, CopiesScalesAndZeroPointsBehindTheBytes_AtEveryLength) {
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{4091}, uint64_t{4096}, uint64_t{8188}, uint64_t{8192}}) {
     std::vector<float> scale(bytes <= 8192 ? bytes : 0);
     std::vector<int32_t> zero(scale.size());
-    for (size_t i = 0; i < scale.size(); ++i) scale[i] = static_cast<float>(i) + 0.5f, zero[i] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < scale.size(); ++i)
+      scale[i] = static_cast<float>(i) + 0.5f, zero[i] = static_cast<int32_t>(i);
     dh_tensor tensor = of_bytes(bytes, "q");
     tensor.quant.kind = DH_QUANT_PER_AXIS;
     tensor.quant.count = static_cast<uint32_t>(bytes);

@@ -33,26 +33,28 @@ struct Fresh {
 
 std::string temporary(const std::string& text) {
   static int count = 0;
-  const std::string path = ::testing::TempDir() + "options_test_" + std::to_string(getpid()) + "_" + std::to_string(count++);
+  const std::string path =
+      ::testing::TempDir() + "options_test_" + std::to_string(getpid()) + "_" + std::to_string(count++);
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
 
 TEST(Options, KnowsEveryKeyOfTheHeader) {
   Fresh o;
-  ASSERT_EQ(o.lines("sink = file:a b.mcap\n"
-                    "policy = block\nlevel = full\ninclude = a*, b\nexclude=c\nlevels = d=off\ntriggers =\n"
-                    "roles = input, output\nevery_nth = 2\nfirst_n = 3\nframe_first = 4\nframe_last = 5\n"
-                    "bytes_per_frame = 6k\nraw_pool_bytes = 7M\nspool_bytes = 8MiB\npretrigger_bytes = 0\n"
-                    "descriptor_bytes = 1G\nindex_bytes = 0x20000\nblock_bytes = 8K\npart_bytes = 64K\nmax_tensors = 9\n"
-                    "max_open_frames = 10\nblock_timeout_ms = 11\nwindow_ms = 12\nhello_ms = 13\nconnect_ms = 14\n"
-                    "close_ms = 15\nsync = interval\nsync_interval_ms = 16\non_full = rotate\nchunk_bytes = 17K\n"
-                    "segment_bytes = 18M\nsegment_ms = 19\nquota_bytes = 20G\nboard = b\nsoc = s\nsdk = k\nbuild = u\n"
-                    "model_hash = h\npsk_identity = i\npsk_file = f\nca_file = ca\ncert_file = ce\nkey_file = ke\n"
-                    "server_name = n\nthread_name = t\nthread_priority = -5\nthread_affinity = 0xF\nno_worker = on\n"
-                    "insecure = yes\nkeep_early = 1\ndigest = true\nallow_control = on\nallow_run = on\nallow_block = on\n"
-                    "allow_model = on\nno_compression = on\n"),
-            DH_OK)
+  ASSERT_EQ(
+      o.lines("sink = file:a b.mcap\n"
+              "policy = block\nlevel = full\ninclude = a*, b\nexclude=c\nlevels = d=off\ntriggers =\n"
+              "roles = input, output\nevery_nth = 2\nfirst_n = 3\nframe_first = 4\nframe_last = 5\n"
+              "bytes_per_frame = 6k\nraw_pool_bytes = 7M\nspool_bytes = 8MiB\npretrigger_bytes = 0\n"
+              "descriptor_bytes = 1G\nindex_bytes = 0x20000\nblock_bytes = 8K\npart_bytes = 64K\nmax_tensors = 9\n"
+              "max_open_frames = 10\nblock_timeout_ms = 11\nwindow_ms = 12\nhello_ms = 13\nconnect_ms = 14\n"
+              "close_ms = 15\nsync = interval\nsync_interval_ms = 16\non_full = rotate\nchunk_bytes = 17K\n"
+              "segment_bytes = 18M\nsegment_ms = 19\nquota_bytes = 20G\nboard = b\nsoc = s\nsdk = k\nbuild = u\n"
+              "model_hash = h\npsk_identity = i\npsk_file = f\nca_file = ca\ncert_file = ce\nkey_file = ke\n"
+              "server_name = n\nthread_name = t\nthread_priority = -5\nthread_affinity = 0xF\nno_worker = on\n"
+              "insecure = yes\nkeep_early = 1\ndigest = true\nallow_control = on\nallow_run = on\nallow_block = on\n"
+              "allow_model = on\nno_compression = on\n"),
+      DH_OK)
       << o.error.text;
   const dh_options& g = o.get();
   EXPECT_STREQ(g.sink, "file:a b.mcap");
@@ -133,31 +135,22 @@ TEST(Options, SayWhichLineIsWrong_AndWhy) {
     const char* line;
     const char* says;
   } kBad[] = {
-      {"no equals sign", "not of the form"},
-      {"= value", "unknown key"},
-      {"sinks = x", "unknown key \"sinks\""},
-      {"policy = maybe", "drop, drop_frame, degrade or block"},
-      {"level = 3", "off, hash, stats or full"},
-      {"roles = input, outputs", "list of input"},
-      {"every_nth = -1", "whole number"},
-      {"every_nth = 1K", "whole number"},
-      {"every_nth = 4294967296", "whole number"},
-      {"every_nth =", "whole number"},
-      {"every_nth = 0x", "whole number"},
-      {"first_n = 99999999999999999999", "whole number"},
-      {"raw_pool_bytes = 12Q", "number of bytes"},
-      {"raw_pool_bytes = 18014398509481984K", "number of bytes"},
-      {"raw_pool_bytes = 1 M", "number of bytes"},
-      {"block_bytes = 4G", "number of bytes"},
-      {"thread_priority = --5", "whole number"},
-      {"thread_priority = 5000", "whole number"},
-      {"insecure = perhaps", "on or off"},
-      {"sync = always", "never, close, interval or chunk"},
+      {"no equals sign", "not of the form"},        {"= value", "unknown key"},
+      {"sinks = x", "unknown key \"sinks\""},       {"policy = maybe", "drop, drop_frame, degrade or block"},
+      {"level = 3", "off, hash, stats or full"},    {"roles = input, outputs", "list of input"},
+      {"every_nth = -1", "whole number"},           {"every_nth = 1K", "whole number"},
+      {"every_nth = 4294967296", "whole number"},   {"every_nth =", "whole number"},
+      {"every_nth = 0x", "whole number"},           {"first_n = 99999999999999999999", "whole number"},
+      {"raw_pool_bytes = 12Q", "number of bytes"},  {"raw_pool_bytes = 18014398509481984K", "number of bytes"},
+      {"raw_pool_bytes = 1 M", "number of bytes"},  {"block_bytes = 4G", "number of bytes"},
+      {"thread_priority = --5", "whole number"},    {"thread_priority = 5000", "whole number"},
+      {"insecure = perhaps", "on or off"},          {"sync = always", "never, close, interval or chunk"},
       {"on_full = panic", "stop, retry or rotate"},
   };
   for (const auto& bad : kBad) {
     Fresh o;
-    EXPECT_EQ(o.lines(std::string("# comment\n\n   \t\r\nboard = x\n") + bad.line + "\nsoc = y\n"), DH_ERR_OPTION) << bad.line;
+    EXPECT_EQ(o.lines(std::string("# comment\n\n   \t\r\nboard = x\n") + bad.line + "\nsoc = y\n"), DH_ERR_OPTION)
+        << bad.line;
     EXPECT_THAT(o.error.text, HasSubstr("cfg, line 5")) << bad.line;
     EXPECT_THAT(o.error.text, HasSubstr(bad.says)) << bad.line;
   }
@@ -190,7 +183,8 @@ TEST(Options, FilesAreRead_AndTheirTroublesTold) {
   EXPECT_EQ(o.options->read_file("/", &o.error), DH_ERR_OPTION);
   EXPECT_EQ(o.options->read_file(temporary(std::string(20000, '#')).c_str(), &o.error), DH_ERR_LIMIT);
   const std::string with_nul("board = a\n\0soc = b\n", 19);
-  EXPECT_EQ(o.options->read_file(temporary(with_nul).c_str(), &o.error), DH_ERR_OPTION) << "else the rest is silently ignored";
+  EXPECT_EQ(o.options->read_file(temporary(with_nul).c_str(), &o.error), DH_ERR_OPTION)
+      << "else the rest is silently ignored";
   const std::string path = temporary("board = a\nnonsense\n");
   EXPECT_EQ(o.options->read_file(path.c_str(), &o.error), DH_ERR_OPTION);
   EXPECT_THAT(o.error.text, HasSubstr(path + ", line 2"));
@@ -259,13 +253,26 @@ TEST(Options, FinishFillsInTheDefaults) {
 }
 
 TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
-  const char* const kBad[] = {
-      "block_bytes = 3000",       "block_bytes = 2048",     "block_bytes = 2M",        "part_bytes = 20000",
-      "part_bytes = 32M",         "raw_pool_bytes = 1M",    "spool_bytes = 1M",        "descriptor_bytes = 1K",
-      "index_bytes = 1K",         "max_tensors = 70000",    "max_open_frames = 65",    "policy = drop_frame",
-      "policy = degrade",         "pretrigger_bytes = 1M",  "spool_bytes = 128K\npart_bytes = 16K",
-      "descriptor_bytes = 17000000000G", "index_bytes = 17000000000G", "spool_bytes = 17000000000G",
-      "raw_pool_bytes = 17000000000G",   "raw_pool_bytes = 1024G"};
+  const char* const kBad[] = {"block_bytes = 3000",
+                              "block_bytes = 2048",
+                              "block_bytes = 2M",
+                              "part_bytes = 20000",
+                              "part_bytes = 32M",
+                              "raw_pool_bytes = 1M",
+                              "spool_bytes = 1M",
+                              "descriptor_bytes = 1K",
+                              "index_bytes = 1K",
+                              "max_tensors = 70000",
+                              "max_open_frames = 65",
+                              "policy = drop_frame",
+                              "policy = degrade",
+                              "pretrigger_bytes = 1M",
+                              "spool_bytes = 128K\npart_bytes = 16K",
+                              "descriptor_bytes = 17000000000G",
+                              "index_bytes = 17000000000G",
+                              "spool_bytes = 17000000000G",
+                              "raw_pool_bytes = 17000000000G",
+                              "raw_pool_bytes = 1024G"};
   for (const char* bad : kBad) {
     Fresh o;
     ASSERT_EQ(o.lines(bad), DH_OK) << bad;
@@ -273,7 +280,8 @@ TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
     EXPECT_NE(o.error.text[0], '\0') << bad;
   }
   dh_options code = dh_options_default();
-  for (uint32_t dh_options::*field : {&dh_options::policy, &dh_options::level, &dh_options::sync, &dh_options::on_full}) {
+  for (uint32_t dh_options::*field :
+       {&dh_options::policy, &dh_options::level, &dh_options::sync, &dh_options::on_full}) {
     code = dh_options_default();
     code.*field = 99;
     Fresh o;
@@ -284,8 +292,9 @@ TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
 
 TEST(Options, RandomBytesAreRefusedOrTaken_NothingElse) {
   std::mt19937 random(3);
-  const char* const kWords[] = {"include", "=", " ", "\n", "levels", "*", ",", "[", "]", "raw_pool_bytes", "4K", "#", "0x",
-                                "roles", "input", "off", "\t", "\r", "policy", "block", "sink", "99999999999999999999"};
+  const char* const kWords[] = {
+      "include", "=",     " ",     "\n",  "levels", "*",  ",",      "[",     "]",    "raw_pool_bytes",      "4K", "#",
+      "0x",      "roles", "input", "off", "\t",     "\r", "policy", "block", "sink", "99999999999999999999"};
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (size_t i = random() % 40; i != 0; --i) {
@@ -312,7 +321,9 @@ TEST(SelectionLines, ChangeOnlyWhatTheyName) {
   Selection selection;
   ErrorText error;
   ASSERT_EQ(set_selection_lines("include = a,b\nevery_nth = 5", &selection, &error), DH_OK);
-  ASSERT_EQ(set_selection_lines("exclude = b\nlevels = c=off\nbytes_per_frame = 1K\nroles = output", &selection, &error), DH_OK);
+  ASSERT_EQ(
+      set_selection_lines("exclude = b\nlevels = c=off\nbytes_per_frame = 1K\nroles = output", &selection, &error),
+      DH_OK);
   EXPECT_STREQ(selection.include, "a,b");
   EXPECT_STREQ(selection.exclude, "b");
   EXPECT_STREQ(selection.levels, "c=off");
@@ -324,14 +335,15 @@ TEST(SelectionLines, ChangeOnlyWhatTheyName) {
 TEST(SelectionLines, RefuseWhatCannotChangeWhileRunning) {
   Selection selection;
   ErrorText error;
-  for (const char* line : {"sink = x", "policy = block", "raw_pool_bytes = 1M", "nonsense = 1", "levels = a", "levels = a=loud",
-                           "triggers = nan", "level = hash", "level = stats", "levels = a=hash"}) {
+  for (const char* line : {"sink = x", "policy = block", "raw_pool_bytes = 1M", "nonsense = 1", "levels = a",
+                           "levels = a=loud", "triggers = nan", "level = hash", "level = stats", "levels = a=hash"}) {
     EXPECT_LT(set_selection_lines(line, &selection, &error), 0) << line;
   }
   const std::string long_list = "include = " + std::string(3000, 'a');
   EXPECT_EQ(set_selection_lines(long_list.c_str(), &selection, &error), DH_ERR_LIMIT);
   const std::string long_glob = "include = ok, " + std::string(600, 'a');
-  EXPECT_EQ(set_selection_lines(long_glob.c_str(), &selection, &error), DH_ERR_LIMIT) << "it would be cut, and match others";
+  EXPECT_EQ(set_selection_lines(long_glob.c_str(), &selection, &error), DH_ERR_LIMIT)
+      << "it would be cut, and match others";
 }
 
 TEST(SelectionLines, LevelsHashAndStatsAreRefused_ButNotNamesThatLookLikeThem) {

@@ -38,7 +38,8 @@ TEST(Api, EveryFunctionTakesANullSession) {
 }
 
 TEST(Api, ATextForEverything) {
-  for (int status = -11; status <= 3; ++status) EXPECT_STRNE(dh_status_text(static_cast<dh_status>(status)), "unknown status");
+  for (int status = -11; status <= 3; ++status)
+    EXPECT_STRNE(dh_status_text(static_cast<dh_status>(status)), "unknown status");
   for (int reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
     EXPECT_STRNE(dh_loss_reason_text(static_cast<dh_loss_reason>(reason)), "unknown");
   }

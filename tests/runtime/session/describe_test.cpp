@@ -104,7 +104,8 @@ TEST_F(DescribeTest, MoreNodesThanTheSessionKeepsAreRefused_NotForgotten) {
   open();
   EXPECT_EQ(declare("huge", 40000), DH_ERR_LIMIT);
   const auto stream = close();
-  EXPECT_LT(stream.graphs.at("huge").nodes.size(), stream.graphs.at("huge").node_total) << "the host sees what is missing";
+  EXPECT_LT(stream.graphs.at("huge").nodes.size(), stream.graphs.at("huge").node_total)
+      << "the host sees what is missing";
 }
 
 TEST_F(DescribeTest, BadModelsAreRefused) {

@@ -27,8 +27,8 @@ TEST(Fork, TheChildIsOff_TheParentUnharmed) {
       const bool off = dh_capture(session, &tap, open_frame, &tensor) == DH_SKIPPED && !dh_tap_on(&tap) &&
                        dh_frame_begin(session, nullptr) == 0 && dh_frame_end(session, open_frame) == DH_SKIPPED &&
                        dh_flush(session, 1000) == DH_ERR_CLOSED && dh_counters(session, &values) == DH_SKIPPED &&
-                       dh_attr(session, nullptr, "k", "v") == DH_SKIPPED && dh_configure(session, "x") == DH_ERR_CLOSED &&
-                       dh_close(session) == DH_ERR_CLOSED;
+                       dh_attr(session, nullptr, "k", "v") == DH_SKIPPED &&
+                       dh_configure(session, "x") == DH_ERR_CLOSED && dh_close(session) == DH_ERR_CLOSED;
       // A child may have a session of its own.
       dh_options own = dh_options_default();
       const std::string own_path = path + std::to_string(child);

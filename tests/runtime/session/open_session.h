@@ -123,7 +123,8 @@ inline std::string joined(const std::vector<std::string>& lines) {
 
 inline uint64_t now_ms() {
   return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 // Whether `condition` comes true within `ms`.

@@ -30,7 +30,8 @@ class Listener {
     const int connection = accept(fd_, nullptr, nullptr);
     std::string all;
     char buffer[65536];
-    for (ssize_t got; (got = read(connection, buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<size_t>(got));
+    for (ssize_t got; (got = read(connection, buffer, sizeof buffer)) > 0;)
+      all.append(buffer, static_cast<size_t>(got));
     ::close(connection);
     return all;
   }
@@ -61,7 +62,8 @@ TEST(Reconnect, BeforeTheFirstPeer_LossesAreCounted_AndToldToTheFirstPeer) {
   const std::string data(options.raw_pool_bytes + 1, 'x');
   const dh_tensor too_big = u8_tensor("t", data);
   const dh_frame frame = begin_frame(session, 0);
-  EXPECT_EQ(dh_capture_by_name(session, frame, &too_big), DH_DROPPED);  // may be told, to nobody, while it first connects
+  EXPECT_EQ(dh_capture_by_name(session, frame, &too_big),
+            DH_DROPPED);  // may be told, to nobody, while it first connects
   EXPECT_EQ(dh_frame_end(session, frame), DH_OK);
   for (uint64_t f = 1; f <= 10; ++f) capture(f);
   ASSERT_TRUE(soon([&] { return counters_of(session).lost[DH_LOSS_NOT_CONNECTED] == 10; })) << collector.log();

@@ -45,7 +45,8 @@ TEST_F(StreamTest, HoldsEveryTensorBitForBit_OfEverySize) {
   options_.policy = DH_POLICY_BLOCK;
   open();
   const size_t part = options_.part_bytes;
-  const std::vector<size_t> sizes = {0, 1, 7, 4095, 4096, 4097, part - 1, part, part + 1, 3 * part, 3 * part + 5, 700000};
+  const std::vector<size_t> sizes = {0,        1,    7,        4095,     4096,         4097,
+                                     part - 1, part, part + 1, 3 * part, 3 * part + 5, 700000};
   for (uint64_t f = 0; f < 4; ++f) {
     const dh_frame frame = begin_frame(session_, f);
     for (const size_t size : sizes) {
