@@ -108,7 +108,7 @@ def test_the_report_covers_everything_and_numpy_agrees_to_1e_9(job):
     for row in report["layers"]:
         target, golden = job / "target", job / "golden"
         stem = next((s for s in (row["name"], row["name"].replace("/", "%2F")) if (target / f"{s}.npy").exists()), None)
-        if stem is None or row["metrics"].get("cosine") is None:
+        if stem is None or (row["metrics"] or {}).get("cosine") is None:
             continue
         t = np.load(target / f"{stem}.npy").astype(np.float64).ravel()
         g = np.load(golden / f"{stem}.npy").astype(np.float64).ravel()
