@@ -263,7 +263,8 @@ void run(Context& context, const InfoOptions& options) {
     print_object(context.out, *capture, found);
   else
     print_text(context.out, *capture, found, options);
-  if (found.data_missing() || capture->problems().errors() > 0) context.exit_code = kExitDataMissing;
+  if (found.data_missing() || !found.confirmed || capture->problems().errors() > 0)
+    context.exit_code = kExitDataMissing;
 }
 
 }  // namespace

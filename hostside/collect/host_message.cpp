@@ -16,13 +16,12 @@ std::string finish(flatbuffers::FlatBufferBuilder& builder, fb::Command type, fl
   message.add_crc32(0);
   message.add_command_type(type);
   message.add_command(command);
-  builder.Finish(message.Finish());
-  const Bytes bytes(builder.GetBufferPointer(), builder.GetSize());
+  builder.FinishSizePrefixed(message.Finish());
+  uint8_t* prefixed = builder.GetBufferPointer();
+  const Bytes bytes = Bytes(prefixed, builder.GetSize()).from(kSizePrefixBytes);
   const size_t field = find_crc_field(bytes);
   store_le<uint32_t>(bytes.data + field, message_crc(bytes, field));
-  std::string text(sizeof(uint32_t), '\0');
-  store_le<uint32_t>(text.data(), builder.GetSize());
-  return text.append(reinterpret_cast<const char*>(bytes.data), bytes.size);
+  return std::string(reinterpret_cast<const char*>(prefixed), builder.GetSize());
 }
 
 }  // namespace

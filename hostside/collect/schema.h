@@ -4,8 +4,10 @@
 
 #define dumphook dumphook_schema
 #include "control_generated.h"
+#include "counters_generated.h"
 #include "frame_generated.h"
 #include "graph_generated.h"
+#include "loss_generated.h"
 #include "session_generated.h"
 #include "tensor_generated.h"
 #undef dumphook

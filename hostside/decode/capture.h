@@ -213,8 +213,10 @@ struct CaptureSession {
   std::vector<ConfigChange> config_changes;
   std::vector<ClockSync> clock_syncs;
 
+  bool begins = false;  // its first stream is here: what the board said before was for nobody
+
   // Every message from the first to the closing one is here. Otherwise the end, or more, may be missing.
-  bool confirmed() const { return counters && counters->closing && first_seq == 1 && gaps.empty(); }
+  bool confirmed() const { return counters && counters->closing && (begins || first_seq == 1) && gaps.empty(); }
   LossCounts lost() const;  // by reason, from losses
 };
 

@@ -16,6 +16,14 @@ bool shape_says_bytes(const Descriptor& descriptor, DType dtype) {
          descriptor.layout != Layout::nv21;
 }
 
+// A session attribute that the app set later is a change of the form "attr.KEY = VALUE".
+void take_attribute(const ConfigChange& change, std::map<std::string, std::string>& attributes) {
+  static const std::string kPrefix = "attr.", kAssign = " = ";
+  const size_t assign = change.text.find(kAssign);
+  if (change.text.rfind(kPrefix, 0) != 0 || assign == std::string::npos) return;
+  attributes[change.text.substr(kPrefix.size(), assign - kPrefix.size())] = change.text.substr(assign + kAssign.size());
+}
+
 }  // namespace
 
 bool CaptureReader::TensorKey::operator==(const TensorKey& other) const {
@@ -72,6 +80,7 @@ void CaptureReader::apply(uint32_t number, const McapRecord& record, uint32_t se
     }
   } else if (auto* change = std::get_if<ConfigChange>(&message.body)) {
     change->log_time = log_time;
+    take_attribute(*change, to.attributes);
     to.config_changes.push_back(std::move(*change));
   } else if (auto* sync = std::get_if<ClockSync>(&message.body)) {
     to.clock_syncs.push_back(*sync);
@@ -100,7 +109,7 @@ void CaptureReader::apply_graph(uint32_t session, GraphNews& news) {
   if (news.first_node >= graph.nodes.size()) {
     std::move(news.nodes.begin(), news.nodes.end(), std::back_inserter(graph.nodes));
   }
-  graph.attributes.merge(news.attributes);
+  for (auto& [key, value] : news.attributes) graph.attributes[key] = std::move(value);
 }
 
 std::shared_ptr<const Descriptor> CaptureReader::made_up_descriptor(uint32_t session, const TensorNews& news,

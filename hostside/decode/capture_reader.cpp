@@ -185,6 +185,7 @@ void CaptureReader::take_metadata(File& file, const McapRecord& record) {
   for (const auto& [key, value] : stream.metadata) {
     if (key.rfind("attr.", 0) == 0) session.attributes[key.substr(5)] = value;
   }
+  session.begins = session.begins || text_in(stream.metadata, "stream") == "0";
   SessionState& state = states_[*stream.session];
   if (stream.first_stream_seq > 0) {
     state.first_known =

@@ -72,6 +72,13 @@ uint64_t TensorEntry::lost_total() const {
   return total;
 }
 
+bool TensorEntry::has_untold_loss() const {
+  for (const LossCell& cell : lost) {
+    if (cell.has_untold()) return true;
+  }
+  return false;
+}
+
 uint32_t TensorEntry::next_occurrence(uint32_t frame_slot, uint32_t use) {
   constexpr uint32_t kCountBits = 12;
   std::atomic<uint32_t>& word = occurrences[frame_slot];

@@ -37,6 +37,7 @@ struct LossCell {
   };
 
   void add(uint64_t frame);
+  bool has_untold() const { return count.load(std::memory_order_relaxed) != told; }
   // What was lost since the last call; count 0 = nothing. Worker only.
   Range take();
   // All that was reported will be reported again. Worker only.
@@ -82,6 +83,7 @@ struct TensorEntry {
   bool described = false;
 
   uint64_t lost_total() const;
+  bool has_untold_loss() const;
   // 0, 1, ... `use` tells the frames of one slot apart; not 0.
   uint32_t next_occurrence(uint32_t frame_slot, uint32_t use);
 };

@@ -34,6 +34,8 @@ class Encoder {
   bool discard(dh_loss_reason reason);
   // FrameBegin, once per frame. False when blocked.
   bool begin_frame(FrameSlot& slot);
+  // The tensor's channel, once per tensor. False when blocked (*step), or when its topic finds no room.
+  bool declare(TensorEntry& entry, Step* step);
 
   // Any thread.
   uint64_t raw_bytes() const { return raw_bytes_.load(std::memory_order_relaxed); }
@@ -41,7 +43,6 @@ class Encoder {
   bool idle() const;
 
  private:
-  bool declare(TensorEntry& entry, Step* step);
   bool describe(TensorEntry& entry, const Record& record, uint32_t first_block, Step* step);
   Step encode_part(TensorEntry& entry, const Record& record);
   ConstBytes part_bytes(uint32_t bytes);

@@ -164,7 +164,22 @@ Step Reporter::say_notice() {
   return Step::progressed;
 }
 
+// A tensor of which nothing was ever shipped has its name in its channel only.
+Step Reporter::declare_lost_tensors() {
+  const uint32_t tensors = tensors_->count();
+  for (uint32_t i = 0; i < tensors; ++i) {
+    TensorEntry& entry = tensors_->entry(i);
+    if (state_->has_channel(entry.tensor_id) || !entry.has_untold_loss()) continue;
+    Step step = Step::idle;
+    if (encoder_->declare(entry, &step)) return Step::progressed;
+    if (step == Step::blocked) return step;
+  }
+  return Step::idle;
+}
+
 Step Reporter::say_losses() {
+  const Step declared = declare_lost_tensors();
+  if (declared != Step::idle) return declared;
   LossRangeView ranges[kBatch];
   uint32_t count = 0;
   if (spool_->reserve(kMessageHeaderBytes + kBatchBytes).data == nullptr) return Step::blocked;
@@ -226,7 +241,11 @@ Step Reporter::say_counters(bool closing) {
   view.tensors = {tensors, count};
   view.closing = closing && next >= tensors_->count();
   if (!emitter_->emit(kCountersChannel, kBatchBytes,
-                      [&view](Bytes out, uint64_t seq) { return write_counters(out, seq, view); })) {
+                      [this, &view](Bytes out, uint64_t seq) {
+                        const size_t bytes = write_counters(out, seq, view);
+                        if (view.tensors.empty()) state_->keep_counters({out.data, bytes});
+                        return bytes;
+                      })) {
     return Step::blocked;
   }
   reported_seen_ = totals.seen;

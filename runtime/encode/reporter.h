@@ -63,6 +63,7 @@ class Reporter {
  private:
   Step end_frame(uint32_t slot);
   Step say_notice();
+  Step declare_lost_tensors();
   // Losses not yet reported. idle: none.
   Step say_losses();
   Step say_counters(bool closing);

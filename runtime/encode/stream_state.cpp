@@ -6,8 +6,10 @@
 #include <new>
 
 #include "base/version.h"
+#include "counters_bfbs.h"
 #include "frame_bfbs.h"
 #include "graph_bfbs.h"
+#include "loss_bfbs.h"
 #include "session_bfbs.h"
 #include "tensor_bfbs.h"
 #include "wire/flat_fields.h"
@@ -47,6 +49,10 @@ SchemaSource schema_source(uint32_t index) {
       return {channel.schema_name, {bfbs::kFrame, bfbs::kFrameSize}};
     case kModelGraphChannel.schema:
       return {channel.schema_name, {bfbs::kGraph, bfbs::kGraphSize}};
+    case kLossChannel.schema:
+      return {channel.schema_name, {bfbs::kLoss, bfbs::kLossSize}};
+    case kCountersChannel.schema:
+      return {channel.schema_name, {bfbs::kCounters, bfbs::kCountersSize}};
     default:
       return {channel.schema_name, {bfbs::kSession, bfbs::kSessionSize}};
   }
@@ -108,6 +114,12 @@ bool StreamState::add_graph(ConstBytes message) {
   return true;
 }
 
+void StreamState::keep_counters(ConstBytes message) {
+  if (message.size > sizeof counters_) return;
+  std::memcpy(counters_, message.data, message.size);
+  counters_bytes_ = message.size;
+}
+
 bool StreamState::add_attribute(const char* key, const char* value) {
   uint32_t at = 0;
   while (at < attribute_count_ && std::strcmp(attributes_[at].key, key) != 0) ++at;
@@ -125,7 +137,7 @@ uint32_t StreamState::channel_begin() const { return schema_begin() + kSchemaCou
 
 uint32_t StreamState::declaration_count() const { return channel_begin() + kControlChannelCount + channel_count_; }
 
-uint32_t StreamState::item_count() const { return declaration_count() + graph_count_ + channel_count_; }
+uint32_t StreamState::item_count() const { return declaration_count() + 1 + graph_count_ + channel_count_; }
 
 StreamItem StreamState::repeat(ConstBytes message, uint16_t channel_id, uint64_t log_time) {
   StreamItem item;
@@ -199,10 +211,12 @@ StreamItem StreamState::item(uint32_t index, uint32_t stream, uint64_t first_str
     bytes = write_channel_record(out, channel.channel, channel.schema, channel.topic, kEncoding, {});
   } else if (index < declaration_count()) {
     bytes = write_channel(out, channel_order_[index - channel_begin() - kControlChannelCount]);
-  } else if (index < declaration_count() + graph_count_) {
-    return repeat(graphs_[index - declaration_count()], kModelGraphChannel.channel, log_time);
+  } else if (index == declaration_count()) {
+    return repeat({counters_, counters_bytes_}, kCountersChannel.channel, log_time);
+  } else if (index <= declaration_count() + graph_count_) {
+    return repeat(graphs_[index - declaration_count() - 1], kModelGraphChannel.channel, log_time);
   } else {
-    const uint32_t tensor_id = channel_order_[index - declaration_count() - graph_count_];
+    const uint32_t tensor_id = channel_order_[index - declaration_count() - 1 - graph_count_];
     const Kept& kept = channels_[tensor_id].descriptor;
     return repeat({kept.data, kept.bytes}, static_cast<uint16_t>(kFirstTensorChannel + tensor_id), log_time);
   }

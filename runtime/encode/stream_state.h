@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // StreamState: what every new stream (connection or file segment) must say before its messages, kept ready in fixed memory:
-// header, metadata, schemas, channels, and the repeats (model graph, current descriptors). Used by the worker only.
+// header, metadata, schemas, channels, and the repeats (counters, model graph, current descriptors). Used by the worker only.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,8 @@ class StreamState {
   bool keep_descriptor(uint32_t tensor_id, ConstBytes message);
   // The message stays valid as long as the session. False when there are kMaxGraphMessages already.
   bool add_graph(ConstBytes message);
+  // The latest totals, which every later stream begins with.
+  void keep_counters(ConstBytes message);
   // A later value of a key replaces the earlier one. Both texts stay valid as long as the session. False when there are
   // too many.
   bool add_attribute(const char* key, const char* value);
@@ -75,6 +77,7 @@ class StreamState {
   };
   static constexpr uint32_t kMaxAttributes = 64;
   static constexpr size_t kScratchBytes = 16384;
+  static constexpr size_t kMaxCountersBytes = 640;  // without tensors of their own
 
   bool keep(Kept* kept, ConstBytes bytes);
   StreamItem repeat(ConstBytes message, uint16_t channel_id, uint64_t log_time);
@@ -84,6 +87,8 @@ class StreamState {
   Channel* channels_ = nullptr;        // by tensor id
   uint32_t* channel_order_ = nullptr;  // tensor ids in order of declaration
   ConstBytes graphs_[kMaxGraphMessages];
+  alignas(8) uint8_t counters_[kMaxCountersBytes];
+  size_t counters_bytes_ = 0;
   uint8_t* scratch_ = nullptr;
   Arena* strings_ = nullptr;
   uint32_t max_tensors_ = 0;

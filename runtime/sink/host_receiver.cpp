@@ -16,10 +16,10 @@ HostInput HostReceiver::next(Transport& transport, HostMessageView* out) {
     Bytes into;
     if (skip_bytes_ != 0) {
       into = Bytes(buffer_, skip_bytes_ < sizeof buffer_ ? skip_bytes_ : sizeof buffer_);
-    } else if (got_ < kPrefixBytes) {
-      into = Bytes(buffer_ + 4 + got_, kPrefixBytes - got_);
+    } else if (got_ < kSizePrefixBytes) {
+      into = Bytes(buffer_ + got_, kSizePrefixBytes - got_);
     } else {
-      into = Bytes(buffer_ + 4 + got_, kPrefixBytes + load_le<uint32_t>(buffer_ + 4) - got_);
+      into = Bytes(buffer_ + got_, kSizePrefixBytes + load_le<uint32_t>(buffer_) - got_);
     }
     const IoResult read = transport.receive(into);
     if (read.state != IoState::moved) return outcome(read);
@@ -28,17 +28,17 @@ HostInput HostReceiver::next(Transport& transport, HostMessageView* out) {
       continue;
     }
     got_ += read.bytes;
-    if (got_ < kPrefixBytes) continue;
-    const uint32_t message_bytes = load_le<uint32_t>(buffer_ + 4);
+    if (got_ < kSizePrefixBytes) continue;
+    const uint32_t message_bytes = load_le<uint32_t>(buffer_);
     if (message_bytes == 0 || message_bytes > kMaxHostMessageBytes) return HostInput::malformed;
     if (message_bytes > kMostBytes) {
       skip_bytes_ = message_bytes;
       got_ = 0;
       continue;
     }
-    if (got_ < kPrefixBytes + message_bytes) continue;
+    if (got_ < kSizePrefixBytes + message_bytes) continue;
     got_ = 0;
-    return parse_host_message(ConstBytes(buffer_ + 8, message_bytes), out) ? HostInput::message : HostInput::malformed;
+    return parse_host_message(ConstBytes(buffer_, kSizePrefixBytes + message_bytes), out) ? HostInput::message : HostInput::malformed;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "sink/transport.h"
 #include "wire/control.h"
+#include "wire/format.h"
 
 namespace dumphook {
 
@@ -27,9 +28,7 @@ class HostReceiver {
  private:
   HostInput outcome(const IoResult& read);
   static constexpr size_t kMostBytes = 4096;
-  static constexpr size_t kPrefixBytes = 4;
-  // The prefix lies at 4, so that the message is aligned at 8.
-  alignas(8) uint8_t buffer_[8 + kMostBytes];
+  alignas(8) uint8_t buffer_[kSizePrefixBytes + kMostBytes];
   size_t got_ = 0;  // of prefix and message
   uint32_t skip_bytes_ = 0;
   int error_ = 0;

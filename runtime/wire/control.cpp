@@ -18,19 +18,20 @@ UuidValue uuid_value(const Uuid* uuid) {
 }
 
 bool is_valid(ConstBytes message) {
-  if (message.size > kMaxHostMessageBytes || reinterpret_cast<uintptr_t>(message.data) % 8 != 0) return false;
+  if (message.size < kSizePrefixBytes || message.size - kSizePrefixBytes > kMaxHostMessageBytes) return false;
+  if (reinterpret_cast<uintptr_t>(message.data) % 8 != 0) return false;
   flatbuffers::Verifier::Options limits;
   limits.max_depth = kMaxFlatDepth;
   limits.max_tables = kMaxFlatTables;
   flatbuffers::Verifier verifier(message.data, message.size, limits);
-  return verifier.VerifyBuffer<HostMessage>(nullptr) && check_message_crc(message);
+  return verifier.VerifySizePrefixedBuffer<HostMessage>(nullptr) && check_message_crc(message.from(kSizePrefixBytes));
 }
 
 }  // namespace
 
 bool parse_host_message(ConstBytes message, HostMessageView* out) {
   if (!is_valid(message)) return false;
-  const HostMessage* host_message = flatbuffers::GetRoot<HostMessage>(message.data);
+  const HostMessage* host_message = flatbuffers::GetSizePrefixedRoot<HostMessage>(message.data);
   HostMessageView view;
   view.request_id = host_message->request_id();
   if (const Hello* hello = host_message->command_as_Hello()) {

@@ -74,6 +74,7 @@ constexpr uint32_t kMaxRank = 8;
 constexpr uint32_t kMaxNameBytes = 512;
 constexpr uint32_t kMaxPartRawBytes = 16u << 20;
 constexpr uint32_t kMaxRecordBytes = 64u << 20;
+constexpr size_t kSizePrefixBytes = 4;  // of a host message
 constexpr uint32_t kMaxHostMessageBytes = 1u << 20;
 constexpr uint32_t kMaxFlatDepth = 64;
 constexpr uint32_t kMaxFlatTables = 100000;

@@ -9,7 +9,9 @@
 #define FLATBUFFERS_ASSERT(condition) static_cast<void>(0)
 
 #include "control_generated.h"
+#include "counters_generated.h"
 #include "frame_generated.h"
 #include "graph_generated.h"
+#include "loss_generated.h"
 #include "session_generated.h"
 #include "tensor_generated.h"

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "counters_generated.h"
 #include "frame_generated.h"
 #include "graph_generated.h"
+#include "loss_generated.h"
 #include "session_generated.h"
 #include "tensor_generated.h"
 #include "wire/messages.h"

@@ -5,17 +5,19 @@
 #include <vector>
 
 #include "wire/control.h"
+#include "wire/format.h"
 #include "wire/messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dumphook;
-  if (size == 0) return 0;
-  std::vector<uint64_t> words((size + 7) / 8);
-  uint8_t* message = reinterpret_cast<uint8_t*>(words.data());
-  memcpy(message, data, size);
-  const size_t crc_at = find_crc_field(ConstBytes(message, size));
-  if (crc_at != 0) store_le(message + crc_at, message_crc(ConstBytes(message, size), crc_at));
+  std::vector<uint64_t> words((kSizePrefixBytes + size + 7) / 8);
+  uint8_t* prefixed = reinterpret_cast<uint8_t*>(words.data());
+  store_le(prefixed, static_cast<uint32_t>(size));
+  if (size != 0) memcpy(prefixed + kSizePrefixBytes, data, size);
+  const Bytes message(prefixed + kSizePrefixBytes, size);
+  const size_t crc_at = find_crc_field(message);
+  if (crc_at != 0) store_le(message.data + crc_at, message_crc(message, crc_at));
   HostMessageView view;
-  (void)parse_host_message(ConstBytes(message, size), &view);
+  (void)parse_host_message(ConstBytes(prefixed, kSizePrefixBytes + size), &view);
   return 0;
 }

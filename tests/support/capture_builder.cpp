@@ -16,8 +16,10 @@
 
 // flatc's names are also those of the reader under test: keep them apart.
 #define dumphook dumphook_schema
+#include "counters_generated.h"
 #include "frame_generated.h"
 #include "graph_generated.h"
+#include "loss_generated.h"
 #include "session_generated.h"
 #include "tensor_generated.h"
 #undef dumphook

@@ -8,8 +8,10 @@
 #include <iterator>
 #include <set>
 
+#include "counters_generated.h"
 #include "frame_generated.h"
 #include "graph_generated.h"
+#include "loss_generated.h"
 #include "session_generated.h"
 #include "tensor_generated.h"
 

@@ -9,8 +9,8 @@ if(DUMPHOOK_DEVELOPER)
 endif()
 set(dumphook_runtime_flags -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-asynchronous-unwind-tables
                            -fvisibility-inlines-hidden)
-if(DUMPHOOK_SANITIZE)
-  set(dumphook_sanitize -fsanitize=${DUMPHOOK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+if(DUMPHOOK_SANITIZE) # vptr would need the runtime's RTTI
+  set(dumphook_sanitize -fsanitize=${DUMPHOOK_SANITIZE} -fno-sanitize-recover=all -fno-sanitize=vptr -fno-omit-frame-pointer)
 endif()
 
 # dumphook_stage(NAME [RUNTIME] [HEADER_ONLY] SOURCES ... DEPENDS stage ... LINK target ...)

@@ -230,12 +230,12 @@ typedef struct dh_options {
 
   /* Budget. All memory is one block, carved at open. */
   uint64_t raw_pool_bytes;        /* raw bytes waiting for the worker; 0 = 16 MiB [raw_pool_bytes] */
-  uint64_t spool_bytes;           /* encoded bytes not yet shipped; 0 = 8 MiB [spool_bytes] */
+  uint64_t spool_bytes;           /* encoded bytes not yet shipped; at least 256 KiB, 4 parts; 0 = 8 MiB [spool_bytes] */
   uint64_t pretrigger_bytes;      /* encoded frames kept before a trigger; 0 = none [pretrigger_bytes] */
   uint64_t descriptor_bytes;      /* descriptions, attributes, model graph; 0 = 1 MiB [descriptor_bytes] */
   uint64_t index_bytes;           /* chunk indexes of one file segment; 0 = 1 MiB [index_bytes] */
   uint32_t block_bytes;           /* pool block; power of two, 4 KiB ... 1 MiB; 0 = 16 KiB [block_bytes] */
-  uint32_t part_bytes;            /* largest raw part, 4 KiB ... 16 MiB; 0 = 1 MiB [part_bytes] */
+  uint32_t part_bytes;            /* largest raw part, whole blocks, 4 KiB ... 16 MiB; 0 = 1 MiB [part_bytes] */
   uint32_t max_tensors;           /* distinct tensor names; 0 = 1024, at most 65000 [max_tensors] */
   uint32_t max_open_frames;       /* 0 = 64, which is also the most [max_open_frames] */
   void* memory;                   /* optional: use this block instead of asking the system, 64-byte aligned */
@@ -315,7 +315,8 @@ typedef struct dh_memory_plan {
   uint64_t scratch_bytes;    /* one part, codec state, stream preamble */
 } dh_memory_plan;
 
-/* Bytes that dh_open will take for these options (0 if they are not valid). `plan` may be NULL. */
+/* Bytes that dh_open will take for these options (0 if they are not valid). `plan` may be NULL. The worker's stack of
+ * 512 KiB, of which it touches a few pages, is the system's and not among them. */
 DH_API uint64_t dh_required_bytes(const dh_options* options, dh_memory_plan* plan);
 
 /* Opens a session. On error *session is NULL, so that all later calls do nothing, and on_log has said why.
@@ -330,7 +331,8 @@ DH_API dh_status dh_open_from_env(const dh_options* options, dh_session** sessio
 DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms);
 
 /* Ships what is left within close_ms, counts the rest as lost, seals the capture, frees everything.
- * DH_DROPPED when something was lost in closing. Taps may be used again with another session. */
+ * DH_DROPPED when anything the session had taken was not shipped (sink_error,
+ * not_connected, closed); dh_counters before tells what policies dropped. Taps may be used again with another session. */
 DH_API dh_status dh_close(dh_session* session);
 
 /* Changes selection and levels while running: `key = value` lines as in the config file, keys include, exclude, level,
@@ -408,8 +410,10 @@ static inline dh_attr_target dh_attr_target_default(void) {
   return target;
 }
 
-/* Sets a free key=value attribute; `target` NULL means the session. Keys that the host understands: precision_mode,
- * fusion, buffer_optimize, calibration, converter, mean, std, colour, crop, valid_w, valid_h, stride_w, stride_h. */
+/* Sets a free key=value attribute; `target` NULL means the session. Those of a model are part of its declaration, which
+ * may come before or after. A key has at most 63 bytes, a value 4096; a frame takes four, of at most 31 and 95 bytes.
+ * DH_ERR_LIMIT beyond that. Keys that the host understands: precision_mode, fusion, buffer_optimize, calibration,
+ * converter, mean, std, colour, crop, valid_w, valid_h, stride_w, stride_h. */
 DH_API dh_status dh_attr(dh_session* session, const dh_attr_target* target, const char* key, const char* value);
 
 /* ---------------------------------------------------------------------------------------------------- capture */

@@ -8,6 +8,7 @@
 
 #include "control_generated.h"
 #include "net/tcp.h"
+#include "wire/format.h"
 #include "wire/messages.h"
 
 namespace dumphook {
@@ -19,13 +20,12 @@ inline std::string host_message(flatbuffers::FlatBufferBuilder& builder, Command
   message.add_crc32(0);
   message.add_command_type(type);
   message.add_command(command);
-  builder.Finish(message.Finish());
-  const Bytes bytes(builder.GetBufferPointer(), builder.GetSize());
+  builder.FinishSizePrefixed(message.Finish());
+  uint8_t* prefixed = builder.GetBufferPointer();
+  const Bytes bytes = Bytes(prefixed, builder.GetSize()).from(kSizePrefixBytes);
   const size_t field = find_crc_field(bytes);
   store_le<uint32_t>(bytes.data + field, message_crc(bytes, field));
-  std::string text(4, '\0');
-  store_le<uint32_t>(text.data(), builder.GetSize());
-  return text.append(reinterpret_cast<const char*>(bytes.data), bytes.size);
+  return std::string(reinterpret_cast<const char*>(prefixed), builder.GetSize());
 }
 
 inline std::string hello_bytes(uint64_t durable_seq, uint16_t current = 1, uint16_t oldest = 1,

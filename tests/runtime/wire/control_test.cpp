@@ -17,14 +17,14 @@ namespace {
 
 using flatbuffers::FlatBufferBuilder;
 
-// A message in aligned memory, without size prefix, as the host makes it.
+// A size-prefixed message in aligned memory, as the host makes it.
 class Message {
  public:
   Message(Command type, const std::function<flatbuffers::Offset<void>(FlatBufferBuilder&)>& make,
           uint64_t request_id = 0) {
     FlatBufferBuilder builder;
     builder.ForceDefaults(true);
-    builder.Finish(CreateHostMessage(builder, 0, request_id, type, make(builder)));
+    builder.FinishSizePrefixed(CreateHostMessage(builder, 0, request_id, type, make(builder)));
     words_.resize((builder.GetSize() + 7) / 8);
     bytes_ = builder.GetSize();
     memcpy(words_.data(), builder.GetBufferPointer(), bytes_);
@@ -32,8 +32,9 @@ class Message {
   }
 
   void seal() {
-    const size_t at = find_crc_field(view());
-    store_le(data() + at, message_crc(view(), at));
+    const Bytes message(data() + kSizePrefixBytes, bytes_ - kSizePrefixBytes);
+    const size_t at = find_crc_field(message);
+    store_le(message.data + at, message_crc(message, at));
   }
 
   uint8_t* data() { return reinterpret_cast<uint8_t*>(words_.data()); }
@@ -106,7 +107,7 @@ TEST(HostMessage, MisalignedOrOversized_IsRefused) {
   uint8_t* shifted = reinterpret_cast<uint8_t*>(words.data()) + 4;
   memcpy(shifted, message.data(), message.view().size);
   EXPECT_FALSE(parse_host_message(ConstBytes(shifted, message.view().size), &view));
-  EXPECT_FALSE(parse_host_message(ConstBytes(message.data(), kMaxHostMessageBytes + 1), &view));
+  EXPECT_FALSE(parse_host_message(ConstBytes(message.data(), kSizePrefixBytes + kMaxHostMessageBytes + 1), &view));
   EXPECT_FALSE(parse_host_message(ConstBytes(), &view));
 }
 
@@ -120,7 +121,7 @@ TEST(HostMessage, AnyBytes_AreReadSafely) {
           static_cast<uint8_t>(random() % 2 == 0 ? random() : random() % 16);
     }
     // A right CRC takes the broken bytes as far in as they can get.
-    if (find_crc_field(message.view()) != 0) message.seal();
+    if (find_crc_field(message.view().from(kSizePrefixBytes)) != 0) message.seal();
     HostMessageView view;
     (void)parse_host_message(message.view(), &view);
   }

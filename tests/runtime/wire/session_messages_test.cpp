@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "counters_generated.h"
 #include "frame_generated.h"
 #include "graph_generated.h"
+#include "loss_generated.h"
 #include "session_generated.h"
 #include "wire/messages.h"
 
