@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameTable: the frames that are open, or ended but not yet written. Hooks and the worker meet here without locks.
 //
-// A slot's state word is {low 56 bits of the frame number, phase}. A hook announces itself in `active` and then looks at the state; the end
-// of a frame changes the state, and the worker then looks at `active`. Both orders are sequentially consistent, so either
-// the hook sees that the frame is over or the worker sees the hook.
+// A slot's state word is {low 56 bits of the frame number, phase}. A hook announces itself in `active` and then looks
+// at the state; the end of a frame changes the state, and the worker then looks at `active`. Both orders are
+// sequentially consistent, so either the hook sees that the frame is over or the worker sees the hook.
 #pragma once
 
 #include <atomic>

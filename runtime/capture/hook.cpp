@@ -238,8 +238,8 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
   return DH_OK;
 }
 
-// A tensor larger than the pool, under policy block: runs of whole parts, then an empty record that closes it. The closing
-// record's block is taken first, so that there is always a way to say that the deadline has passed.
+// A tensor larger than the pool, under policy block: runs of whole parts, then an empty record that closes it. The
+// closing record's block is taken first, so that there is always a way to say that the deadline has passed.
 Status Hook::store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& prototype, const dh_tensor& tensor,
                              DenseReader& reader) {
   Record record = prototype;

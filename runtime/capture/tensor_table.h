@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorTable: every tensor name the session has met, with its counters. Entries are only added, under a lock, and found
-// without one. The last entry is nobody's: it counts what had no room of its own.
+// TensorTable: every tensor name the session has met, with its counters. Entries are only added, under a lock, and
+// found without one. The last entry is nobody's: it counts what had no room of its own.
 #pragma once
 
 #include <pthread.h>
@@ -15,10 +15,10 @@
 
 namespace dumphook {
 
-// Losses of one tensor for one reason. A hook says that it begins, widens the range, and raises the count. The worker reads
-// the count, takes the range, and reads how many have begun: when these are more than the count, somebody was in between,
-// whose frame may be in the range that was taken while its count is not. The next report then covers all that was told
-// before, too, so that a loss is never outside what is reported for it.
+// Losses of one tensor for one reason. A hook says that it begins, widens the range, and raises the count. The worker
+// reads the count, takes the range, and reads how many have begun: when these are more than the count, somebody was in
+// between, whose frame may be in the range that was taken while its count is not. The next report then covers all that
+// was told before, too, so that a loss is never outside what is reported for it.
 struct LossCell {
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> count{0};
@@ -95,8 +95,8 @@ class TensorTable {
   ~TensorTable() = default;
   void close();
 
-  // The entry of model and name, made from `tensor` when new. Without room: the entry of nobody, with *loss set, or NULL
-  // when the tensor is not selected anyway.
+  // The entry of model and name, made from `tensor` when new. Without room: the entry of nobody, with *loss set, or
+  // NULL when the tensor is not selected anyway.
   TensorEntry* find_or_add(const dh_tensor& tensor, const char* model, dh_loss_reason* loss);
   TensorEntry* find(const char* model, const char* name);
   TensorEntry& entry(uint32_t id) { return entries_[id]; }

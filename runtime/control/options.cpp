@@ -21,9 +21,9 @@ enum class Kind : uint8_t { text, u32, i32, u64, bytes32, bytes64, level, policy
 struct Key {
   const char* name;
   Kind kind;
-  size_t offset;   // in dh_options
-  uint32_t flag;   // of Kind::flag
-  bool live;       // dh_configure may change it
+  size_t offset;  // in dh_options
+  uint32_t flag;  // of Kind::flag
+  bool live;      // dh_configure may change it
 };
 
 // The largest descriptor (names, and 8192 scales and zero points) is a record of up to half the spool.
@@ -99,10 +99,8 @@ constexpr Word kPolicies[] = {{"drop", DH_POLICY_DROP},
                               {"drop_frame", DH_POLICY_DROP_FRAME},
                               {"degrade", DH_POLICY_DEGRADE},
                               {"block", DH_POLICY_BLOCK}};
-constexpr Word kSyncs[] = {{"never", DH_SYNC_NEVER},
-                           {"close", DH_SYNC_CLOSE},
-                           {"interval", DH_SYNC_INTERVAL},
-                           {"chunk", DH_SYNC_CHUNK}};
+constexpr Word kSyncs[] = {
+    {"never", DH_SYNC_NEVER}, {"close", DH_SYNC_CLOSE}, {"interval", DH_SYNC_INTERVAL}, {"chunk", DH_SYNC_CHUNK}};
 constexpr Word kOnFull[] = {{"stop", DH_ON_FULL_STOP}, {"retry", DH_ON_FULL_RETRY}, {"rotate", DH_ON_FULL_ROTATE}};
 constexpr Word kFlags[] = {{"1", 1}, {"true", 1}, {"yes", 1}, {"on", 1}, {"0", 0}, {"false", 0}, {"no", 0}, {"off", 0}};
 

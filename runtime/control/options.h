@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options: dh_options gathered from code, config file and environment, checked, with defaults filled in; and the Selection
-// they ask for.
+// Options: dh_options gathered from code, config file and environment, checked, with defaults filled in; and the
+// Selection they ask for.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ class Options {
   // Copies what the caller's struct_size covers, and the texts. DH_ERR_ARGUMENT for a struct that is too small,
   // DH_ERR_LIMIT when the texts are too long altogether.
   Status assign(const dh_options& from, ErrorText* error);
-  // One `key = value` pair. Keys are the names in brackets in dumphook.h. Byte counts take the suffixes K, M, G (binary).
+  // One `key = value` pair. Keys are the names in brackets in dumphook.h. Byte counts take the suffixes K, M, G
+  // (binary).
   Status set(const char* key, const char* value, ErrorText* error);
   // Lines of `key = value`; `#` begins a comment. `origin` names the text in errors.
   Status set_lines(const char* text, const char* origin, ErrorText* error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emitter: gives a message its stream_seq and times and puts it into the spool. The one place where the order of emission
-// is made.
+// Emitter: gives a message its stream_seq and times and puts it into the spool. The one place where the order of
+// emission is made.
 #pragma once
 
 #include <cstdint>

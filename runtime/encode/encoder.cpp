@@ -95,9 +95,8 @@ bool Encoder::begin_frame(FrameSlot& slot) {
   view.model = slot.model;
   view.capture_time_ns = slot.capture_time_ns;
   view.begin_time_ns = emitter_->session_ns(slot.begin_time_ns);
-  slot.begun = emitter_->emit(kFrameBeginChannel, 512, [&view](Bytes out, uint64_t seq) {
-    return write_frame_begin(out, seq, view);
-  });
+  slot.begun = emitter_->emit(kFrameBeginChannel, 512,
+                              [&view](Bytes out, uint64_t seq) { return write_frame_begin(out, seq, view); });
   return slot.begun;
 }
 
@@ -154,14 +153,14 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
   message.tensor_id = entry.tensor_id;
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
   size_t written = 0;
-  const bool emitted = emitter_->emit(message, max_bytes, 0,
-                                      [&](Bytes out, uint64_t seq) {
-                                        const size_t bytes = write_descriptor(out, seq, view);
-                                        const bool kept = bytes != 0 && state_->keep_descriptor(entry.tensor_id,
-                                                                                               {out.data, bytes});
-                                        return kept ? bytes : size_t{0};
-                                      },
-                                      &written);
+  const bool emitted = emitter_->emit(
+      message, max_bytes, 0,
+      [&](Bytes out, uint64_t seq) {
+        const size_t bytes = write_descriptor(out, seq, view);
+        const bool kept = bytes != 0 && state_->keep_descriptor(entry.tensor_id, {out.data, bytes});
+        return kept ? bytes : size_t{0};
+      },
+      &written);
   if (!emitted) {
     *step = Step::blocked;
     return false;
@@ -176,7 +175,8 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   const uint64_t left = record.stored_bytes - offset_;
   const auto bytes = static_cast<uint32_t>(left < options_.part_bytes ? left : options_.part_bytes);
   const uint64_t offset = record.offset + offset_;
-  const uint64_t parts = record.total_bytes == 0 ? 1 : (record.total_bytes + options_.part_bytes - 1) / options_.part_bytes;
+  const uint64_t parts =
+      record.total_bytes == 0 ? 1 : (record.total_bytes + options_.part_bytes - 1) / options_.part_bytes;
   const ConstBytes raw = part_bytes(bytes);
   const bool last_of_record = offset_ + bytes == record.stored_bytes;
   const bool single_record = record.first && record.last;
@@ -209,20 +209,21 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   message.frame = record.frame;
   message.last_part = part.part_index + 1 == part.part_count;
   size_t written = 0;
-  const bool emitted = emitter_->emit(message, kMaxPartPrefixBytes + bytes + kMaxPartSuffixBytes, part.capture_time_ns,
-                                      [&](Bytes out, uint64_t seq) {
-                                        const size_t prefix = write_part_prefix(out, seq, part);
-                                        if (prefix == 0) return size_t{0};
-                                        const Bytes payload(out.data + prefix, bytes);
-                                        size_t encoded = options_.compress ? lz4_encode(raw, payload, lz4_state_) : 0;
-                                        const uint8_t codec = encoded != 0 ? kCodecLz4 : kCodecRaw;
-                                        if (encoded == 0) {
-                                          std::memcpy(payload.data, raw.data, raw.size);
-                                          encoded = raw.size;
-                                        }
-                                        return finish_part(out, prefix, static_cast<uint32_t>(encoded), codec, bytes);
-                                      },
-                                      &written);
+  const bool emitted = emitter_->emit(
+      message, kMaxPartPrefixBytes + bytes + kMaxPartSuffixBytes, part.capture_time_ns,
+      [&](Bytes out, uint64_t seq) {
+        const size_t prefix = write_part_prefix(out, seq, part);
+        if (prefix == 0) return size_t{0};
+        const Bytes payload(out.data + prefix, bytes);
+        size_t encoded = options_.compress ? lz4_encode(raw, payload, lz4_state_) : 0;
+        const uint8_t codec = encoded != 0 ? kCodecLz4 : kCodecRaw;
+        if (encoded == 0) {
+          std::memcpy(payload.data, raw.data, raw.size);
+          encoded = raw.size;
+        }
+        return finish_part(out, prefix, static_cast<uint32_t>(encoded), codec, bytes);
+      },
+      &written);
   if (!emitted) return Step::blocked;
   if (options_.digest && single_record) digest_.update(raw.data, raw.size);
   encoded_bytes_.fetch_add(written, std::memory_order_relaxed);
@@ -281,8 +282,8 @@ Encoder::Broken* Encoder::find_broken(uint64_t capture_id) {
   return nullptr;
 }
 
-// A tensor in pieces is lost when one of them is, and counted with its closing record, which has nothing to lose itself; a
-// truncated one was counted where it was given up.
+// A tensor in pieces is lost when one of them is, and counted with its closing record, which has nothing to lose
+// itself; a truncated one was counted where it was given up.
 void Encoder::finish_record(const Record& record, uint32_t first_block, bool lost, dh_loss_reason reason) {
   Broken* broken = record.first ? nullptr : find_broken(record.capture_id);
   if (record.last) {

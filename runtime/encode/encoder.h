@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoder: Record in, Messages out. Takes tensors from the pool in order of publication, cuts them into parts, compresses
-// each part straight into the spool. Used by the worker only.
+// Encoder: Record in, Messages out. Takes tensors from the pool in order of publication, cuts them into parts,
+// compresses each part straight into the spool. Used by the worker only.
 #pragma once
 
 #include <atomic>
@@ -61,8 +61,8 @@ class Encoder {
   uint8_t* quant_ = nullptr;    // scales and zero points
   void* lz4_state_ = nullptr;
   // The record in work.
-  uint64_t offset_ = 0;      // of the next part within the record
-  uint32_t block_ = 0;       // where it begins
+  uint64_t offset_ = 0;  // of the next part within the record
+  uint32_t block_ = 0;   // where it begins
   bool started_ = false;
   bool described_ = false;
   Xxh64 digest_;

@@ -154,9 +154,8 @@ Step Reporter::say_notice() {
     view.first_frame = notice.frame;
     view.text = notice.kind == Notice::Kind::attribute ? attribute : notice.value;
     view.origin = "app";
-    emitted = emitter_->emit(kConfigChangeChannel, text_length(view.text) + 256, [&view](Bytes out, uint64_t seq) {
-      return write_config_change(out, seq, view);
-    });
+    emitted = emitter_->emit(kConfigChangeChannel, text_length(view.text) + 256,
+                             [&view](Bytes out, uint64_t seq) { return write_config_change(out, seq, view); });
   }
   if (!emitted) return Step::blocked;
   pending_ = notice.next;
@@ -195,8 +194,7 @@ Step Reporter::say_losses() {
       range.first_frame = lost.first_frame;
       range.last_frame = lost.last_frame;
       range.count = lost.count;
-      range.pool_bytes_needed =
-          reason == DH_LOSS_TOO_BIG ? entry.too_big_bytes.load(std::memory_order_relaxed) : 0;
+      range.pool_bytes_needed = reason == DH_LOSS_TOO_BIG ? entry.too_big_bytes.load(std::memory_order_relaxed) : 0;
     }
   }
   if (count == 0) return Step::idle;
@@ -240,12 +238,11 @@ Step Reporter::say_counters(bool closing) {
   }
   view.tensors = {tensors, count};
   view.closing = closing && next >= tensors_->count();
-  if (!emitter_->emit(kCountersChannel, kBatchBytes,
-                      [this, &view](Bytes out, uint64_t seq) {
-                        const size_t bytes = write_counters(out, seq, view);
-                        if (view.tensors.empty()) state_->keep_counters({out.data, bytes});
-                        return bytes;
-                      })) {
+  if (!emitter_->emit(kCountersChannel, kBatchBytes, [this, &view](Bytes out, uint64_t seq) {
+        const size_t bytes = write_counters(out, seq, view);
+        if (view.tensors.empty()) state_->keep_counters({out.data, bytes});
+        return bytes;
+      })) {
     return Step::blocked;
   }
   reported_seen_ = totals.seen;

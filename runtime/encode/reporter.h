@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reporter: everything a capture says that is not tensor bytes: frame ends, losses, counters, the model graph, changes of
-// configuration, clock, log. Used by the worker only; add_notice() by any thread.
+// Reporter: everything a capture says that is not tensor bytes: frame ends, losses, counters, the model graph, changes
+// of configuration, clock, log. Used by the worker only; add_notice() by any thread.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct Notice {
   uint64_t frame = 0;           // config_change, attribute: the first one it holds for
   uint8_t* message = nullptr;   // graph: an encoded ModelGraph, its stream_seq still to be set
   size_t message_bytes = 0;
-  size_t room = 0;              // config_change: bytes behind this for its text
+  size_t room = 0;  // config_change: bytes behind this for its text
 };
 
 class Reporter {

@@ -45,16 +45,11 @@ SchemaSource schema_source(uint32_t index) {
   const ControlChannel& channel = kControlChannels[index - 1];
   switch (channel.schema) {
     case kFrameBeginChannel.schema:
-    case kFrameEndChannel.schema:
-      return {channel.schema_name, {bfbs::kFrame, bfbs::kFrameSize}};
-    case kModelGraphChannel.schema:
-      return {channel.schema_name, {bfbs::kGraph, bfbs::kGraphSize}};
-    case kLossChannel.schema:
-      return {channel.schema_name, {bfbs::kLoss, bfbs::kLossSize}};
-    case kCountersChannel.schema:
-      return {channel.schema_name, {bfbs::kCounters, bfbs::kCountersSize}};
-    default:
-      return {channel.schema_name, {bfbs::kSession, bfbs::kSessionSize}};
+    case kFrameEndChannel.schema: return {channel.schema_name, {bfbs::kFrame, bfbs::kFrameSize}};
+    case kModelGraphChannel.schema: return {channel.schema_name, {bfbs::kGraph, bfbs::kGraphSize}};
+    case kLossChannel.schema: return {channel.schema_name, {bfbs::kLoss, bfbs::kLossSize}};
+    case kCountersChannel.schema: return {channel.schema_name, {bfbs::kCounters, bfbs::kCountersSize}};
+    default: return {channel.schema_name, {bfbs::kSession, bfbs::kSessionSize}};
   }
 }
 
@@ -150,7 +145,8 @@ StreamItem StreamState::repeat(ConstBytes message, uint16_t channel_id, uint64_t
   return item;
 }
 
-// Texts that do not fit the record are left out, the app's attributes first: a stream without this record is worth little.
+// Texts that do not fit the record are left out, the app's attributes first: a stream without this record is worth
+// little.
 size_t StreamState::write_metadata(Bytes out, uint32_t stream, uint64_t first_stream_seq) const {
   constexpr uint32_t kFixed = 13;
   constexpr size_t kPairBytes = 8;  // two lengths
@@ -205,7 +201,8 @@ StreamItem StreamState::item(uint32_t index, uint32_t stream, uint64_t first_str
   } else if (index < channel_begin()) {
     const uint32_t schema = index - schema_begin();
     const SchemaSource source = schema_source(schema);
-    bytes = write_schema_record(out, static_cast<uint16_t>(schema + kSchemaTensor), source.name, kEncoding, source.bfbs);
+    bytes =
+        write_schema_record(out, static_cast<uint16_t>(schema + kSchemaTensor), source.name, kEncoding, source.bfbs);
   } else if (index < channel_begin() + kControlChannelCount) {
     const ControlChannel& channel = kControlChannels[index - channel_begin()];
     bytes = write_channel_record(out, channel.channel, channel.schema, channel.topic, kEncoding, {});

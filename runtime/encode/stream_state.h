@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamState: what every new stream (connection or file segment) must say before its messages, kept ready in fixed memory:
-// header, metadata, schemas, channels, and the repeats (counters, model graph, current descriptors). Used by the worker only.
+// StreamState: what every new stream (connection or file segment) must say before its messages, kept ready in fixed
+// memory: header, metadata, schemas, channels, and the repeats (counters, model graph, current descriptors). Used by
+// the worker only.
 #pragma once
 
 #include <cstdint>

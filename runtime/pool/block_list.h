@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockList: a lock-free stack of block numbers from which a whole chain is taken, or given back, by one atomic step.
 //
-// The head is one 64-bit word: {change count, first block}. Every successful step raises the count, so a head that still
-// compares equal means that nothing in the stack has moved since it was read: a chain that was walked meanwhile is still
-// the chain (no ABA before 2^32 steps happen inside one walk). Links are atomics because a walk may read a link that
-// another thread is rewriting; such a walk fails its compare-and-swap and starts again.
+// The head is one 64-bit word: {change count, first block}. Every successful step raises the count, so a head that
+// still compares equal means that nothing in the stack has moved since it was read: a chain that was walked meanwhile
+// is still the chain (no ABA before 2^32 steps happen inside one walk). Links are atomics because a walk may read a
+// link that another thread is rewriting; such a walk fails its compare-and-swap and starts again.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class BlockList {
     free_.store(count, std::memory_order_relaxed);
   }
 
-  // Takes `count` >= 1 linked blocks: the first is returned, next() leads to the others, the last one's next() is kNone.
-  // kNone when there are not that many. Any thread.
+  // Takes `count` >= 1 linked blocks: the first is returned, next() leads to the others, the last one's next() is
+  // kNone. kNone when there are not that many. Any thread.
   uint32_t take(uint32_t count) {
     uint64_t head = head_.load(std::memory_order_acquire);
     for (;;) {
@@ -56,7 +56,8 @@ class BlockList {
     uint64_t head = head_.load(std::memory_order_relaxed);
     do {
       links_[last].store(index(head), std::memory_order_relaxed);
-    } while (!head_.compare_exchange_weak(head, pack(head, first), std::memory_order_release, std::memory_order_relaxed));
+    } while (
+        !head_.compare_exchange_weak(head, pack(head, first), std::memory_order_release, std::memory_order_relaxed));
   }
 
   uint32_t next(uint32_t block) const { return links_[block].load(std::memory_order_relaxed); }
@@ -66,9 +67,7 @@ class BlockList {
 
  private:
   static uint32_t index(uint64_t head) { return static_cast<uint32_t>(head); }
-  static uint64_t pack(uint64_t old_head, uint32_t first) {
-    return ((old_head >> 32) + 1) << 32 | first;
-  }
+  static uint64_t pack(uint64_t old_head, uint32_t first) { return ((old_head >> 32) + 1) << 32 | first; }
 
   std::atomic<uint32_t>* links_ = nullptr;
   alignas(64) std::atomic<uint64_t> head_{0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pool: raw tensor bytes between the hook and the worker. Fixed blocks; a tensor is a chain of them plus one Record, which
-// is kept at the chain's first block. reserve -> fill -> publish on any thread, peek -> read -> release on the worker.
+// Pool: raw tensor bytes between the hook and the worker. Fixed blocks; a tensor is a chain of them plus one Record,
+// which is kept at the chain's first block. reserve -> fill -> publish on any thread, peek -> read -> release on the
+// worker.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ struct Record {
   uint32_t instance;
   uint32_t occurrence;
   uint32_t block_count;
-  uint32_t quant_count;   // scales and zero points that follow the dense bytes, 8-byte aligned
+  uint32_t quant_count;  // scales and zero points that follow the dense bytes, 8-byte aligned
   int32_t quant_axis;
   uint8_t quant_kind;
   uint8_t dtype;
@@ -39,9 +40,9 @@ struct Record {
   uint8_t plane_count;
   bool has_zero_point;
   bool has_strides;
-  bool first;             // of its tensor
+  bool first;  // of its tensor
   bool last;
-  bool truncated;         // the deadline passed: no more of this tensor will come
+  bool truncated;  // the deadline passed: no more of this tensor will come
   int64_t shape[DH_MAX_RANK];
   int64_t logical_shape[DH_MAX_RANK];
   int64_t strides[DH_MAX_RANK];

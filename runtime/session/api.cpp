@@ -95,7 +95,9 @@ DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms) {
   return living(session) == nullptr ? DH_ERR_CLOSED : session_of(session)->flush(timeout_ms);
 }
 
-DH_API dh_status dh_close(dh_session* session) { return session == nullptr ? DH_SKIPPED : session_of(session)->close(); }
+DH_API dh_status dh_close(dh_session* session) {
+  return session == nullptr ? DH_SKIPPED : session_of(session)->close();
+}
 
 DH_API dh_status dh_configure(dh_session* session, const char* text) {
   if (session == nullptr) return DH_SKIPPED;
@@ -188,7 +190,7 @@ DH_API const char* dh_status_text(dh_status status) {
 
 DH_API const char* dh_loss_reason_text(dh_loss_reason reason) {
   static const char* const kTexts[DH_LOSS_REASON_COUNT] = {
-      "pool_full", "too_big",       "too_many_tensors", "no_descriptor_room", "frame_refused", "degraded",
+      "pool_full",  "too_big",       "too_many_tensors", "no_descriptor_room", "frame_refused", "degraded",
       "sink_error", "not_connected", "quota_removed",    "not_triggered",      "abandoned",     "closed"};
   const auto index = static_cast<unsigned>(reason);
   return index < DH_LOSS_REASON_COUNT ? kTexts[index] : "unknown";

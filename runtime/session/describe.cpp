@@ -85,8 +85,8 @@ Status Session::add_graph_message(const GraphView& view, size_t max_bytes) {
   tensors_.unlock();
   void* memory = too_many ? nullptr : tensors_.keep_room(sizeof(Notice) + room);
   if (memory == nullptr) {
-    log(DH_LOG_ERROR, too_many ? "too many model graphs, or too many nodes" :
-                                 "the model graph does not fit: raise descriptor_bytes");
+    log(DH_LOG_ERROR,
+        too_many ? "too many model graphs, or too many nodes" : "the model graph does not fit: raise descriptor_bytes");
     return DH_ERR_LIMIT;
   }
   auto* notice = ::new (memory) Notice;
@@ -106,7 +106,8 @@ Status Session::add_late_model_attribute(const DeclaredModel& model, const Attri
   graph.model = model.name;
   graph.node_total = graph.first_node = model.node_count;
   graph.attributes = {&attribute, 1};
-  return add_graph_message(graph, 256 + flat_bytes(model.name) + 32 + flat_bytes(attribute.key) + flat_bytes(attribute.value));
+  return add_graph_message(graph,
+                           256 + flat_bytes(model.name) + 32 + flat_bytes(attribute.key) + flat_bytes(attribute.value));
 }
 
 Status Session::declare_model(const dh_model& model) {
@@ -118,8 +119,10 @@ Status Session::declare_model(const dh_model& model) {
   uint32_t attribute_count = 0;
   size_t attribute_bytes = 0;
   tensors_.lock();
-  for (const ModelAttribute* at = model_attributes_; at != nullptr && attribute_count < kMaxModelAttributes; at = at->next) {
-    bool newer = std::strcmp(at->model, model.name) != 0;  // the list is newest first, and the newest value of a key holds
+  for (const ModelAttribute* at = model_attributes_; at != nullptr && attribute_count < kMaxModelAttributes;
+       at = at->next) {
+    bool newer =
+        std::strcmp(at->model, model.name) != 0;  // the list is newest first, and the newest value of a key holds
     for (uint32_t i = 0; i < attribute_count; ++i) newer |= std::strcmp(attributes[i].key, at->key) == 0;
     if (newer) continue;
     attributes[attribute_count++] = {at->key, at->value};
@@ -176,7 +179,8 @@ Status Session::set_attribute(const dh_attr_target& target, const char* key, con
   if (target.struct_size < sizeof(dh_attr_target) || key == nullptr || key[0] == '\0' || value == nullptr) {
     return DH_ERR_ARGUMENT;
   }
-  if (std::strlen(key) > StreamState::kMaxAttributeKeyBytes || std::strlen(value) > StreamState::kMaxAttributeValueBytes) {
+  if (std::strlen(key) > StreamState::kMaxAttributeKeyBytes ||
+      std::strlen(value) > StreamState::kMaxAttributeValueBytes) {
     return DH_ERR_LIMIT;
   }
   const char* model = target.model != nullptr && target.model[0] != '\0' ? target.model : "model";
@@ -224,8 +228,7 @@ Status Session::set_attribute(const dh_attr_target& target, const char* key, con
     case DH_ATTR_TENSOR:
       if (target.tensor == nullptr || target.tensor[0] == '\0') return DH_ERR_ARGUMENT;
       return tensors_.add_attribute(model, target.tensor, key, value);
-    default:
-      return DH_ERR_ARGUMENT;
+    default: return DH_ERR_ARGUMENT;
   }
 }
 

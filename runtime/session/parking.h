@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parking: how the worker sleeps and who wakes it, and how callers wait for the worker. System calls happen only when one
-// side really sleeps.
+// Parking: how the worker sleeps and who wakes it, and how callers wait for the worker. System calls happen only when
+// one side really sleeps.
 #pragma once
 
 #include <pthread.h>

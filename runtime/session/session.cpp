@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kWorkerStackBytes = 512 * 1024;
 constexpr uint64_t kMillisecond = 1000000;
-constexpr uint64_t kGoodbyeNs = 500 * kMillisecond;  // at most, of close_ms
+constexpr uint64_t kGoodbyeNs = 1000 * kMillisecond;  // at most, of close_ms
 // While a frame is open hooks publish without waking the worker, so it looks by itself this often.
 constexpr uint64_t kOpenFramePollNs = kMillisecond;
 constexpr uint64_t kIdlePollNs = 200 * kMillisecond;
@@ -52,6 +52,17 @@ uint64_t lost_sum(const Totals& totals) {
   uint64_t sum = 0;
   for (const uint64_t lost : totals.lost) sum += lost;
   return sum;
+}
+
+// A forked child inherits sessions whose worker and connection are the parent's.
+std::atomic<uint32_t> fork_count{0};
+std::atomic<uint32_t> forks_watched{false};
+
+bool watch_forks() {
+  if (forks_watched.exchange(true, std::memory_order_relaxed)) return true;
+  if (pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); }) == 0) return true;
+  forks_watched.store(false, std::memory_order_relaxed);
+  return false;
 }
 
 size_t round_to_page(size_t bytes) { return align_up(bytes, kPageBytes); }
@@ -117,8 +128,7 @@ uint64_t Session::required_bytes(const dh_options& options, dh_memory_plan* plan
   munmap(storage, sizeof(Session));
   if (!measured) return 0;
   const size_t carved = arena.used_bytes();
-  // The session itself, and the page that tells a forked child from its parent.
-  const uint64_t total = round_to_page(carved) + kPageBytes;
+  const uint64_t total = round_to_page(carved);  // the session itself, too
   parts.table_bytes += total - (parts.raw_pool_bytes + parts.spool_bytes + parts.descriptor_bytes + parts.table_bytes +
                                 parts.index_bytes + parts.scratch_bytes);
   parts.total_bytes = total;
@@ -130,38 +140,31 @@ uint64_t Session::required_bytes(const dh_options& options, dh_memory_plan* plan
   return total;
 }
 
+bool Session::alive() const { return fork_count_ == fork_count.load(std::memory_order_relaxed); }
+
 void Session::release_memory() {
-  uint8_t* memory = memory_;
-  const size_t bytes = memory_bytes_;
-  const bool own = own_memory_;
-  void* page = const_cast<uint32_t*>(alive_);
-  munmap(page, kPageBytes);
-  if (own) munmap(memory, bytes);
+  if (own_memory_) munmap(memory_, memory_bytes_);
 }
 
 // ---------------------------------------------------------------------------------------------------------- open
 
 Status Session::open(const dh_options& options, const char* const* environment, ErrorText* error, Session** out) {
   const uint64_t total = required_bytes(options, nullptr);
-  if (total == 0 || total > SIZE_MAX / 2) return error->fail(DH_ERR_MEMORY, "the budget does not fit the address space");
-  const size_t carved = static_cast<size_t>(total) - kPageBytes;
-
-  void* page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return error->fail(DH_ERR_MEMORY, "no memory: %s", std::strerror(errno));
+  if (total == 0 || total > SIZE_MAX / 2)
+    return error->fail(DH_ERR_MEMORY, "the budget does not fit the address space");
+  const auto carved = static_cast<size_t>(total);
+  if (!watch_forks()) return error->fail(DH_ERR_MEMORY, "no memory to watch for forks");
   void* memory = options.memory;
   if (memory != nullptr) {
     if (options.memory_bytes < total || reinterpret_cast<uintptr_t>(memory) % 64 != 0) {
-      munmap(page, kPageBytes);
       return error->fail(DH_ERR_MEMORY, "`memory` must be 64-byte aligned and have %llu bytes (dh_required_bytes)",
                          static_cast<unsigned long long>(total));
     }
   } else {
     memory = mmap(nullptr, carved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
-      const int why = errno;
-      munmap(page, kPageBytes);
       return error->fail(DH_ERR_MEMORY, "%llu bytes (dh_required_bytes): %s", static_cast<unsigned long long>(total),
-                         std::strerror(why));
+                         std::strerror(errno));
     }
   }
   // Touched here rather than in the first frames; MAP_POPULATE may have been ignored.
@@ -172,11 +175,7 @@ Status Session::open(const dh_options& options, const char* const* environment, 
   session->memory_ = static_cast<uint8_t*>(memory);
   session->memory_bytes_ = carved;
   session->own_memory_ = options.memory == nullptr;
-  session->alive_ = static_cast<uint32_t*>(page);
-  *session->alive_ = 1;
-#ifdef MADV_WIPEONFORK
-  madvise(page, kPageBytes, MADV_WIPEONFORK);
-#endif
+  session->fork_count_ = fork_count.load(std::memory_order_relaxed);
   if (!session->carve(arena, nullptr)) {
     session->release_memory();
     return error->fail(DH_ERR_MEMORY, "the budget is too small for itself; this is a defect of libdumphook");
@@ -195,7 +194,7 @@ Status Session::open(const dh_options& options, const char* const* environment, 
 
 Status Session::start(const char* const* environment, ErrorText* error) {
   // Texts the caller passed die with dh_open's stack frame.
-  const char** const texts[] = {&options_.board, &options_.soc,        &options_.sdk,        &options_.build,
+  const char** const texts[] = {&options_.board, &options_.soc,        &options_.sdk,         &options_.build,
                                 &options_.sink,  &options_.model_hash, &options_.thread_name, &options_.include};
   for (const char** text : texts) {
     *text = tensors_.keep_string(*text);
@@ -252,10 +251,8 @@ Status Session::start(const char* const* environment, ErrorText* error) {
   context.clock = clock_;
   context.log_offset_ns = emitter_.session_ns(0);
   context.session_uuid = uuid;
-  context.log = {[](void* user, dh_log_level level, const char* text) {
-                   static_cast<Session*>(user)->log(level, text);
-                 },
-                 this};
+  context.log = {
+      [](void* user, dh_log_level level, const char* text) { static_cast<Session*>(user)->log(level, text); }, this};
   context.window_ns = options_.window_ms * kMillisecond;
   context.hello_ns = options_.hello_ms * kMillisecond;
   context.connect_ns = options_.connect_ms * kMillisecond;
@@ -388,8 +385,8 @@ void Session::park() {
   parking_.sleep(last_step_.fd, last_step_.poll_events, now ? 0 : until_ns - now_ns);
 }
 
-// Ships what is left, as long as close_ms allows; then the rest is counted, and the counters are the last words. A part of
-// close_ms is theirs.
+// Ships what is left, as long as close_ms allows; then the rest is counted, and the counters are the last words. A part
+// of close_ms is theirs.
 void Session::drain_and_seal() {
   const uint64_t close_ns = options_.close_ms * kMillisecond;
   const uint64_t goodbye_ns = clock_.monotonic_ns() + close_ns;
@@ -403,16 +400,17 @@ void Session::drain_and_seal() {
     if (encoder_.idle() && !frames_.any_busy() && read_totals(tensors_).in_flight == 0) break;
     park();
   }
-  if (discarding() || sink->state() != SinkState::open) {
-    drop_all(sink->state() == SinkState::failed ? DH_LOSS_SINK_ERROR : DH_LOSS_NOT_CONNECTED);
+  if (discarding()) {
+    drop_all(reason_for_the_rest());
     sink->abandon();
     return;
   }
-  while (encoder_.discard(DH_LOSS_CLOSED)) {
+  while (encoder_.discard(reason_for_the_rest())) {
   }
   report_unmatched();
   bool said_all = false;
-  while (clock_.monotonic_ns() < goodbye_ns && sink->state() == SinkState::open) {
+  // A connection that is cut now may come back in time.
+  while (clock_.monotonic_ns() < goodbye_ns && !discarding()) {
     Step step = Step::idle;
     const uint64_t now_ns = clock_.monotonic_ns();
     if (!said_all) {
@@ -427,8 +425,17 @@ void Session::drain_and_seal() {
     free_shipped();
     if (!last_step_.progressed && step != Step::progressed) park();
   }
-  drop_all(DH_LOSS_CLOSED);
+  drop_all(reason_for_the_rest());
   sink->abandon();
+}
+
+// What is not shipped when time is up: because the time was too short, or nobody was there?
+dh_loss_reason Session::reason_for_the_rest() const {
+  switch (sink_.get()->state()) {
+    case SinkState::absent: return DH_LOSS_NOT_CONNECTED;
+    case SinkState::failed: return DH_LOSS_SINK_ERROR;
+    default: return DH_LOSS_CLOSED;
+  }
 }
 
 // A glob that matched nothing is usually a typing error: say so while the log still travels.
@@ -548,7 +555,8 @@ Status Session::configure(const char* text) {
     return status;
   }
   Notice* notice = make_change_notice(text);
-  if (notice == nullptr) log(DH_LOG_WARNING, "dh_configure: no room to record the change in the stream; it holds all the same");
+  if (notice == nullptr)
+    log(DH_LOG_WARNING, "dh_configure: no room to record the change in the stream; it holds all the same");
   tensors_.lock();
   status = lay_over(&changed);  // somebody else may have changed something meanwhile
   pending_selection_ = changed;
@@ -612,7 +620,6 @@ Status Session::close() {
     release_memory();
     return DH_ERR_CLOSED;
   }
-  const uint64_t lost_before = lost_sum(read_totals(tensors_));
   closing_.store(true, std::memory_order_seq_cst);
   __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
   if (has_worker_) {
@@ -621,11 +628,13 @@ Status Session::close() {
   } else {
     drain_and_seal();
   }
-  const bool lost_in_closing = lost_sum(read_totals(tensors_)) != lost_before;
+  const Totals totals = read_totals(tensors_);
+  const bool unshipped =
+      (totals.lost[DH_LOSS_SINK_ERROR] | totals.lost[DH_LOSS_NOT_CONNECTED] | totals.lost[DH_LOSS_CLOSED]) != 0;
   tensors_.close();
   parking_.close();
   release_memory();
-  return lost_in_closing ? DH_DROPPED : DH_OK;
+  return unshipped ? DH_DROPPED : DH_OK;
 }
 
 }  // namespace dumphook

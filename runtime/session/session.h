@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: wires the stages and owns their lifecycle. hook -> pool -> encoder -> spool -> sink, plus the worker that drives
-// all but the first. session.cpp is the board path on one page.
+// Session: wires the stages and owns their lifecycle. hook -> pool -> encoder -> spool -> sink, plus the worker that
+// drives all but the first. session.cpp is the board path on one page.
 #pragma once
 
 #include <pthread.h>
@@ -41,7 +41,7 @@ class Session {
   Status counters(dh_counter_values* values);
 
   // False in a forked child: the session belongs to the parent.
-  bool alive() const { return *alive_ != 0; }
+  bool alive() const;
   void log(dh_log_level level, const char* text);
 
  private:
@@ -63,6 +63,7 @@ class Session {
   bool discarding() const;
   void park();
   void drain_and_seal();
+  dh_loss_reason reason_for_the_rest() const;
   void report_unmatched();
 
   void apply_pending_selection(uint64_t next_frame);
@@ -78,7 +79,7 @@ class Session {
   uint8_t* memory_ = nullptr;
   size_t memory_bytes_ = 0;
   bool own_memory_ = false;
-  volatile uint32_t* alive_ = nullptr;  // a page that a forked child finds zeroed
+  uint32_t fork_count_ = 0;  // at open
 
   Arena names_{Bytes()};    // strings of the app's threads, under the tensor table's lock
   Arena strings_{Bytes()};  // strings of the worker
@@ -124,7 +125,7 @@ class Session {
   std::atomic<uint32_t> closing_{false};
   std::atomic<uint32_t> flush_asked_{false};
   std::atomic<uint32_t> acknowledged_{false};  // as the sink last said
-  std::atomic<uint32_t> working_{false};  // somebody is inside work()
+  std::atomic<uint32_t> working_{false};       // somebody is inside work()
 };
 
 }  // namespace dumphook

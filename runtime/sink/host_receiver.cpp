@@ -38,7 +38,8 @@ HostInput HostReceiver::next(Transport& transport, HostMessageView* out) {
     }
     if (got_ < kSizePrefixBytes + message_bytes) continue;
     got_ = 0;
-    return parse_host_message(ConstBytes(buffer_, kSizePrefixBytes + message_bytes), out) ? HostInput::message : HostInput::malformed;
+    return parse_host_message(ConstBytes(buffer_, kSizePrefixBytes + message_bytes), out) ? HostInput::message
+                                                                                          : HostInput::malformed;
   }
 }
 

@@ -23,9 +23,7 @@ void Spool::open(uint8_t* memory, size_t bytes) {
   static_assert(sizeof(Slot) + 8 <= kOverhead, "a gap marker and a slot header must fit the overhead");
 }
 
-Spool::Slot* Spool::slot(uint64_t position) const {
-  return reinterpret_cast<Slot*>(memory_ + position % capacity_);
-}
+Spool::Slot* Spool::slot(uint64_t position) const { return reinterpret_cast<Slot*>(memory_ + position % capacity_); }
 
 // A gap is marked where at least a number fits; positions are multiples of 8, so it always does.
 uint64_t Spool::skip_gap(uint64_t position) const {

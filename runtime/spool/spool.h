@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spool: encoded MCAP records that are not shipped yet, in order of emission, in one fixed ring of bytes.
 //
-// Used by one thread at a time (the worker, or whoever pumps). A record lies in one piece. Positions only grow: position()
-// of an entry stays the same for ever, so a sink keeps plain numbers as cursors and a reconnect is an assignment.
+// Used by one thread at a time (the worker, or whoever pumps). A record lies in one piece. Positions only grow:
+// position() of an entry stays the same for ever, so a sink keeps plain numbers as cursors and a reconnect is an
+// assignment.
 //
 //   begin() ............. cursor of the sink ............. end()
 //   released before       written, not yet acknowledged    encoded, not yet written
@@ -22,15 +23,15 @@ enum class EntryKind : uint32_t {
 
 // What a sink and the accounting need to know of a record without reading it.
 struct SpoolEntry {
-  uint64_t stream_seq = 0;      // 0 for a channel
+  uint64_t stream_seq = 0;  // 0 for a channel
   uint64_t log_time = 0;
-  uint64_t frame = 0;           // of a part
-  uint32_t record_bytes = 0;    // set by commit
+  uint64_t frame = 0;         // of a part
+  uint32_t record_bytes = 0;  // set by commit
   EntryKind kind = EntryKind::message;
   uint32_t tensor_id = kNoTensor;
   uint16_t channel_id = 0;
-  bool last_part = false;       // with this record its tensor is complete
-  bool frame_end = false;       // a FrameEnd: a good place to end a chunk
+  bool last_part = false;  // with this record its tensor is complete
+  bool frame_end = false;  // a FrameEnd: a good place to end a chunk
   static constexpr uint32_t kNoTensor = 0xFFFFFFFFu;
 };
 

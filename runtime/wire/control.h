@@ -37,8 +37,8 @@ struct HostMessageView {
   uint64_t durable_seq = 0;
 };
 
-// `message` is a size-prefixed HostMessage at an address that is a multiple of 8, of at most kMaxHostMessageBytes without
-// the prefix. False when it is not a valid message or its CRC is wrong; *out is untouched then.
+// `message` is a size-prefixed HostMessage at an address that is a multiple of 8, of at most kMaxHostMessageBytes
+// without the prefix. False when it is not a valid message or its CRC is wrong; *out is untouched then.
 [[nodiscard]] bool parse_host_message(ConstBytes message, HostMessageView* out);
 
 }  // namespace dumphook

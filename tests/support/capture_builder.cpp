@@ -480,6 +480,14 @@ void CaptureBuilder::log(uint8_t level, const std::string& line) {
           seq);
 }
 
+void CaptureBuilder::config_change(const std::string& line) {
+  const uint64_t seq = take_seq(0);
+  FlatBufferBuilder builder;
+  const auto content = builder.CreateString(line);
+  const auto origin = builder.CreateString("app");
+  message(6, sealed(builder, dumphook_schema::CreateConfigChange(builder, kPlaceholder, seq, 0, content, origin)), seq);
+}
+
 std::vector<uint8_t> CaptureBuilder::dense(const TensorSpec& tensor) {
   if (!tensor.bytes.empty()) return tensor.bytes;
   int64_t count = 1;

@@ -101,6 +101,7 @@ class CaptureBuilder {
   void loss(const std::vector<LossSpec>& ranges);
   void counters(const CountersSpec& counters);
   void log(uint8_t level, const std::string& text);
+  void config_change(const std::string& text);
   // Any bytes as a message.
   void message(uint16_t channel, std::vector<uint8_t> data, uint64_t seq);
   void skip_seq(uint64_t count) { next_seq_ += count; }

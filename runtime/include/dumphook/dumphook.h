@@ -142,11 +142,7 @@ typedef enum dh_role {
   DH_ROLE_POSTPROCESSED = 4
 } dh_role;
 
-typedef enum dh_quant_kind {
-  DH_QUANT_NONE = 0,
-  DH_QUANT_PER_TENSOR = 1,
-  DH_QUANT_PER_AXIS = 2
-} dh_quant_kind;
+typedef enum dh_quant_kind { DH_QUANT_NONE = 0, DH_QUANT_PER_TENSOR = 1, DH_QUANT_PER_AXIS = 2 } dh_quant_kind;
 
 typedef enum dh_level {
   DH_LEVEL_DEFAULT = 0, /* full */
@@ -190,14 +186,14 @@ typedef enum dh_log_level { DH_LOG_ERROR = 0, DH_LOG_WARNING = 1, DH_LOG_INFO = 
 #define DH_MAX_OPEN_FRAMES 64
 
 /* Bits of dh_options.flags. */
-#define DH_FLAG_NO_WORKER 0x1u     /* no thread: the app calls dh_pump */
-#define DH_FLAG_INSECURE 0x2u      /* allow plain TCP to other machines */
-#define DH_FLAG_KEEP_EARLY 0x4u    /* before the first peer: keep in the spool instead of discarding */
-#define DH_FLAG_DIGEST 0x8u        /* add a 64-bit digest to each tensor's last part */
+#define DH_FLAG_NO_WORKER 0x1u      /* no thread: the app calls dh_pump */
+#define DH_FLAG_INSECURE 0x2u       /* allow plain TCP to other machines */
+#define DH_FLAG_KEEP_EARLY 0x4u     /* before the first peer: keep in the spool instead of discarding */
+#define DH_FLAG_DIGEST 0x8u         /* add a 64-bit digest to each tensor's last part */
 #define DH_FLAG_ALLOW_CONTROL 0x10u /* the peer may change selection, levels, triggers */
-#define DH_FLAG_ALLOW_RUN 0x20u    /* the peer may push inputs (dh_serve) */
-#define DH_FLAG_ALLOW_BLOCK 0x40u  /* the peer may ask for policy block */
-#define DH_FLAG_ALLOW_MODEL 0x80u  /* the peer may upload a model (dh_serve) */
+#define DH_FLAG_ALLOW_RUN 0x20u     /* the peer may push inputs (dh_serve) */
+#define DH_FLAG_ALLOW_BLOCK 0x40u   /* the peer may ask for policy block */
+#define DH_FLAG_ALLOW_MODEL 0x80u   /* the peer may upload a model (dh_serve) */
 #define DH_FLAG_NO_COMPRESSION 0x100u
 
 /* ---------------------------------------------------------------------------------------------------- open, close */
@@ -208,12 +204,13 @@ typedef enum dh_log_level { DH_LOG_ERROR = 0, DH_LOG_WARNING = 1, DH_LOG_INFO = 
  * A glob that starts with `op:` is matched against the op's name, one that starts with `model:` against the model's. */
 typedef struct dh_options {
   uint32_t struct_size;
-  uint32_t flags;   /* DH_FLAG_* */
-  uint32_t policy;  /* dh_policy [policy] */
-  uint32_t level;   /* dh_level of selected tensors that `levels` does not name [level] */
+  uint32_t flags;  /* DH_FLAG_* */
+  uint32_t policy; /* dh_policy [policy] */
+  uint32_t level;  /* dh_level of selected tensors that `levels` does not name [level] */
 
   /* Where to: "file:PATH" or a bare path, "tcp://HOST:PORT", "tls://HOST:PORT", "tcp-listen://HOST:PORT",
-   * "tls-listen://HOST:PORT", "callback:" (see on_bytes). HOST may be a name or an address, [::1] in brackets. [sink] */
+   * "tls-listen://HOST:PORT", "callback:" (see on_bytes). HOST may be a name or an address, [::1] in brackets. [sink]
+   */
   const char* sink;
 
   /* Selection. A tensor is captured when a glob of `include` matches and none of `exclude` does. */
@@ -229,17 +226,17 @@ typedef struct dh_options {
   uint64_t bytes_per_frame; /* 0 = no limit [bytes_per_frame] */
 
   /* Budget. All memory is one block, carved at open. */
-  uint64_t raw_pool_bytes;        /* raw bytes waiting for the worker; 0 = 16 MiB [raw_pool_bytes] */
-  uint64_t spool_bytes;           /* encoded bytes not yet shipped; at least 256 KiB, 4 parts; 0 = 8 MiB [spool_bytes] */
-  uint64_t pretrigger_bytes;      /* encoded frames kept before a trigger; 0 = none [pretrigger_bytes] */
-  uint64_t descriptor_bytes;      /* descriptions, attributes, model graph; 0 = 1 MiB [descriptor_bytes] */
-  uint64_t index_bytes;           /* chunk indexes of one file segment; 0 = 1 MiB [index_bytes] */
-  uint32_t block_bytes;           /* pool block; power of two, 4 KiB ... 1 MiB; 0 = 16 KiB [block_bytes] */
-  uint32_t part_bytes;            /* largest raw part, whole blocks, 4 KiB ... 16 MiB; 0 = 1 MiB [part_bytes] */
-  uint32_t max_tensors;           /* distinct tensor names; 0 = 1024, at most 65000 [max_tensors] */
-  uint32_t max_open_frames;       /* 0 = 64, which is also the most [max_open_frames] */
-  void* memory;                   /* optional: use this block instead of asking the system, 64-byte aligned */
-  uint64_t memory_bytes;          /* its size; at least dh_required_bytes() */
+  uint64_t raw_pool_bytes;   /* raw bytes waiting for the worker; 0 = 16 MiB [raw_pool_bytes] */
+  uint64_t spool_bytes;      /* encoded bytes not yet shipped; at least 256 KiB, 4 parts; 0 = 8 MiB [spool_bytes] */
+  uint64_t pretrigger_bytes; /* encoded frames kept before a trigger; 0 = none [pretrigger_bytes] */
+  uint64_t descriptor_bytes; /* descriptions, attributes, model graph; 0 = 1 MiB [descriptor_bytes] */
+  uint64_t index_bytes;      /* chunk indexes of one file segment; 0 = 1 MiB [index_bytes] */
+  uint32_t block_bytes;      /* pool block; power of two, 4 KiB ... 1 MiB; 0 = 16 KiB [block_bytes] */
+  uint32_t part_bytes;       /* largest raw part, whole blocks, 4 KiB ... 16 MiB; 0 = 1 MiB [part_bytes] */
+  uint32_t max_tensors;      /* distinct tensor names; 0 = 1024, at most 65000 [max_tensors] */
+  uint32_t max_open_frames;  /* 0 = 64, which is also the most [max_open_frames] */
+  void* memory;              /* optional: use this block instead of asking the system, 64-byte aligned */
+  uint64_t memory_bytes;     /* its size; at least dh_required_bytes() */
 
   /* Deadlines. */
   uint32_t block_timeout_ms; /* policy block: longest wait of one dh_capture; 0 = 1000 [block_timeout_ms] */
@@ -256,7 +253,7 @@ typedef struct dh_options {
   uint64_t segment_bytes;    /* start a new file after this; 0 = no limit [segment_bytes] */
   uint32_t segment_ms;       /* or after this time; 0 = no limit [segment_ms] */
   uint32_t reserved0;
-  uint64_t quota_bytes;      /* of all segments together; 0 = no limit [quota_bytes] */
+  uint64_t quota_bytes; /* of all segments together; 0 = no limit [quota_bytes] */
 
   /* Who this is; shown by the host. */
   const char* board;      /* [board] */
@@ -266,23 +263,23 @@ typedef struct dh_options {
   const char* model_hash; /* [model_hash] */
 
   /* TLS. Either a pre-shared key with its identity, or certificates. Files must not be readable by others. */
-  const char* psk_identity;   /* [psk_identity] */
-  const char* psk_file;       /* 64 hexadecimal digits [psk_file] */
-  const uint8_t* psk;         /* or the key itself */
+  const char* psk_identity; /* [psk_identity] */
+  const char* psk_file;     /* 64 hexadecimal digits [psk_file] */
+  const uint8_t* psk;       /* or the key itself */
   uint32_t psk_bytes;
   uint32_t reserved1;
-  const char* ca_file;        /* [ca_file] */
-  const char* cert_file;      /* [cert_file] */
-  const char* key_file;       /* [key_file] */
-  const char* server_name;    /* expected name in the peer's certificate; NULL = HOST [server_name] */
+  const char* ca_file;     /* [ca_file] */
+  const char* cert_file;   /* [cert_file] */
+  const char* key_file;    /* [key_file] */
+  const char* server_name; /* expected name in the peer's certificate; NULL = HOST [server_name] */
 
   /* Worker thread. */
-  const char* thread_name;    /* NULL = "dumphook" [thread_name] */
-  int32_t thread_priority;    /* nice value added; 0 = as the caller [thread_priority] */
+  const char* thread_name; /* NULL = "dumphook" [thread_name] */
+  int32_t thread_priority; /* nice value added; 0 = as the caller [thread_priority] */
   uint32_t reserved2;
-  uint64_t thread_affinity;   /* bit mask of CPUs; 0 = all [thread_affinity] */
+  uint64_t thread_affinity; /* bit mask of CPUs; 0 = all [thread_affinity] */
 
-  const char* config_file;    /* read by dh_open after this struct; NULL = none */
+  const char* config_file; /* read by dh_open after this struct; NULL = none */
 
   /* Diagnostics: called from any thread that uses the session, never from inside dh_capture. Must not call dh_*. */
   void (*on_log)(void* user, dh_log_level level, const char* text);
@@ -306,7 +303,7 @@ typedef struct dh_memory_plan {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t total_bytes;
-  uint64_t raw_pool_bytes;   /* blocks, their headers and the queue */
+  uint64_t raw_pool_bytes; /* blocks, their headers and the queue */
   uint64_t spool_bytes;
   uint64_t pretrigger_bytes;
   uint64_t descriptor_bytes; /* descriptors, strings, graph */
@@ -330,9 +327,9 @@ DH_API dh_status dh_open_from_env(const dh_options* options, dh_session** sessio
 /* Waits until all tensors captured so far are shipped. DH_TIMEOUT when timeout_ms passes first. */
 DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms);
 
-/* Ships what is left within close_ms, counts the rest as lost, seals the capture, frees everything.
- * DH_DROPPED when anything the session had taken was not shipped (sink_error,
- * not_connected, closed); dh_counters before tells what policies dropped. Taps may be used again with another session. */
+/* Ships what is left within close_ms, counts the rest as lost, seals the capture, frees everything. DH_DROPPED when
+ * anything that had been captured since dh_open never left (sink_error, not_connected, closed); what policies refused
+ * is in dh_counters and in the capture. Taps may be used again with another session. */
 DH_API dh_status dh_close(dh_session* session);
 
 /* Changes selection and levels while running: `key = value` lines as in the config file, keys include, exclude, level,
@@ -425,8 +422,10 @@ typedef struct dh_tap {
   uint32_t reserved[2];
 } dh_tap;
 
-#define DH_TAP_INIT \
-  { 0u, 0u, { 0u, 0u } }
+#define DH_TAP_INIT    \
+  {                    \
+    0u, 0u, { 0u, 0u } \
+  }
 
 /* Changes whenever a session opens, closes or is configured anew. Read it only through dh_tap_on(). */
 extern DH_API uint32_t dh_epoch;
@@ -437,9 +436,9 @@ static inline int dh_tap_on(const dh_tap* tap) {
 }
 
 typedef struct dh_quant {
-  uint32_t kind;             /* dh_quant_kind; real = scale * (q - zero_point) */
-  int32_t axis;              /* per axis: which dimension of `shape` */
-  uint32_t count;            /* number of scales: 1, or shape[axis] */
+  uint32_t kind;  /* dh_quant_kind; real = scale * (q - zero_point) */
+  int32_t axis;   /* per axis: which dimension of `shape` */
+  uint32_t count; /* number of scales: 1, or shape[axis] */
   uint32_t reserved;
   const float* scale;
   const int32_t* zero_point; /* NULL = all zero */
@@ -458,13 +457,13 @@ typedef struct dh_tensor {
   uint32_t struct_size;
   uint32_t dtype; /* dh_dtype */
   const char* name;
-  const char* model; /* NULL = "model" */
-  const char* op;    /* NULL = unknown */
+  const char* model;               /* NULL = "model" */
+  const char* op;                  /* NULL = unknown */
   const char* const* origin_names; /* the layers of the original model this one stands for */
   uint32_t origin_count;
-  uint32_t role;   /* dh_role */
-  uint32_t layout; /* dh_layout */
-  uint32_t rank;   /* 0 = scalar, at most DH_MAX_RANK */
+  uint32_t role;                      /* dh_role */
+  uint32_t layout;                    /* dh_layout */
+  uint32_t rank;                      /* 0 = scalar, at most DH_MAX_RANK */
   int64_t shape[DH_MAX_RANK];         /* in elements, as stored, padding included */
   int64_t logical_shape[DH_MAX_RANK]; /* without padding; logical_rank 0 = as shape */
   int64_t strides[DH_MAX_RANK];       /* in bytes; all zero = dense */
@@ -493,7 +492,7 @@ typedef struct dh_frame_info {
   uint32_t struct_size;
   uint32_t instance;
   const char* model;
-  uint64_t number;          /* your own number, unique in the session; used when number_given is not 0 */
+  uint64_t number; /* your own number, unique in the session; used when number_given is not 0 */
   uint32_t number_given;
   uint32_t reserved;
   uint64_t capture_time_ns; /* when the sensor took it, any clock; 0 = unknown */
@@ -529,7 +528,7 @@ typedef struct dh_counter_values {
   uint64_t seen;         /* tensors that were selected */
   uint64_t shipped;
   uint64_t in_flight;
-  uint64_t lost[16];     /* by dh_loss_reason */
+  uint64_t lost[16]; /* by dh_loss_reason */
   uint64_t frames_begun;
   uint64_t frames_ended;
   uint64_t raw_bytes;     /* of accepted tensors */
@@ -552,8 +551,8 @@ typedef struct dh_serve_options {
   uint32_t timeout_ms; /* of one run; 0 = 60000 */
   /* Runs the app's model once. `inputs` are in the order the peer sent them. A negative return or a text in `error`
    * (at most error_bytes) goes back to the peer. */
-  int (*run)(void* user, dh_session* session, dh_frame frame, const dh_tensor* inputs, uint32_t input_count, char* error,
-             size_t error_bytes);
+  int (*run)(void* user, dh_session* session, dh_frame frame, const dh_tensor* inputs, uint32_t input_count,
+             char* error, size_t error_bytes);
   void* run_user;
   /* Loads the model at `path` (uploaded, or named by the peer); NULL = refuse. */
   int (*load)(void* user, const char* path, char* error, size_t error_bytes);

@@ -334,6 +334,7 @@ TEST(Capture, RepeatsByStreamSeq_AreIgnored_AlsoAcrossFiles) {
 
 TEST(Capture, LaterSegmentAlone_HasNoGapsButIsNotConfirmed) {
   CaptureBuilder::Options options;
+  options.stream = 3;
   options.next_seq = 1000;
   CaptureBuilder builder(options);
   builder.descriptor(TensorSpec{}, 5);
@@ -344,6 +345,32 @@ TEST(Capture, LaterSegmentAlone_HasNoGapsButIsNotConfirmed) {
   EXPECT_EQ(capture->sessions()[0].first_seq, 1000u);
   EXPECT_FALSE(capture->sessions()[0].confirmed());
   EXPECT_TRUE(capture->tensors().at(0).described);
+}
+
+// What the board said before somebody listened was for nobody, and what it lost thereby is counted.
+TEST(Capture, FirstStreamOfABoardThatWasEarlier_IsConfirmed) {
+  CaptureBuilder::Options options;
+  options.next_seq = 1000;
+  CaptureBuilder builder(options);
+  builder.tensor(TensorSpec{}, 1);
+  builder.counters({1, 1, 0, {}, true});
+  const auto capture = open_bytes(builder.bytes());
+  EXPECT_EQ(capture->sessions()[0].first_seq, 1000u);
+  EXPECT_TRUE(capture->sessions()[0].confirmed());
+}
+
+TEST(Capture, SessionAttributes_SetLater_AreAttributes_TheNewestHolds) {
+  CaptureBuilder builder;
+  builder.config_change("attr.fusion = on");
+  builder.config_change("include = conv*");
+  builder.config_change("attr.note = two\nlines = 2");
+  builder.config_change("attr.fusion = off");
+  const auto capture = open_bytes(builder.bytes());
+  const CaptureSession& session = capture->sessions()[0];
+  EXPECT_EQ(session.attributes.at("fusion"), "off");
+  EXPECT_EQ(session.attributes.at("note"), "two\nlines = 2");
+  EXPECT_EQ(session.attributes.count("include"), 0u);
+  EXPECT_EQ(session.config_changes.size(), 4u);
 }
 
 TEST(Capture, GapsInStreamSeq_AreRecorded) {
