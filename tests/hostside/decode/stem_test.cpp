@@ -30,7 +30,7 @@ TEST(Stem, AnyName_ComesBack_AndDiffersFromOthers) {
   std::set<std::string> names, stems;
   for (int i = 0; i < 20000; ++i) {
     std::string name(random() % 12, '\0');
-    for (char& byte : name) byte = static_cast<char>(random() % 3 == 0 ? random() % 256 : "./%~ab"[random() % 6]);
+    for (char& byte : name) byte = random() % 3 == 0 ? static_cast<char>(random() % 256) : "./%~ab"[random() % 6];
     const std::string stem = stem_of_name(name);
     EXPECT_EQ(name_of_stem(stem), name);
     EXPECT_EQ(stem.find('/'), std::string::npos);

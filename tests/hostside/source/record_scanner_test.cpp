@@ -226,7 +226,7 @@ TEST_P(BothKinds, StreamThatWasCutOffBeforeTheNext_LosesItsLastRecordOnly) {
 TEST_P(BothKinds, ZerosAtTheEnd_AreNoDamage) {
   CaptureBuilder builder(options());
   fill(builder);
-  for (const size_t zeros : {1, 8, 9, 10, 4096, 1000000}) {
+  for (const size_t zeros : {1u, 8u, 9u, 10u, 4096u, 1000000u}) {
     const Scan scan = scan_of(builder.bytes() + std::string(zeros, '\0'));
     EXPECT_EQ(scan.sound_messages, messages_of(builder)) << zeros;
     EXPECT_EQ(scan.zero_tail, zeros);
@@ -279,7 +279,7 @@ TEST(RecordScanner, DamagedChunkLengths_LeaveTheMessages) {
   for (const auto& record : builder.records()) {
     if (record.opcode != 0x06) continue;
     for (const size_t byte :
-         {1, 2, 3, 5, 8, 25, 26, 41, 42, 44, 46}) {  // lengths of record, uncompressed, compression, records
+         {1u, 2u, 3u, 5u, 8u, 25u, 26u, 41u, 42u, 44u, 46u}) {  // lengths of record, uncompressed, compression, records
       std::string damaged = bytes;
       damaged[record.offset + byte] = static_cast<char>(damaged[record.offset + byte] ^ 4);
       const Scan scan = scan_of(damaged);
