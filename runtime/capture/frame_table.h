@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameTable: the frames that are open, or ended but not yet written. Hooks and the worker meet here without locks.
-//
-// A slot's state word is {low 56 bits of the frame number, phase}. A hook announces itself in `active` and then looks
-// at the state; the end of a frame changes the state, and the worker then looks at `active`. Both orders are
-// sequentially consistent, so either the hook sees that the frame is over or the worker sees the hook.
+// The state of a slot's gate is {low 56 bits of the frame number, phase}.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "capture/frame_gate.h"
 #include "capture/tensor_table.h"
 #include "dumphook/dumphook.h"
 
@@ -24,8 +22,7 @@ struct FrameAttribute {
 struct FrameSlot {
   static constexpr uint32_t kMaxAttributes = 4;
 
-  std::atomic<uint64_t> state{0};
-  std::atomic<uint32_t> active{0};
+  FrameGate gate;
   std::atomic<uint32_t> seen{0};
   std::atomic<uint32_t> accepted{0};
   std::atomic<uint32_t> queued{0};  // tensors handed to the worker: accepted, or given up halfway (policy block)
@@ -69,7 +66,7 @@ class FrameTable {
   void admit(uint32_t slot);
   // Joins an open frame until leave(); NULL when the frame is over or was refused.
   FrameSlot* enter(dh_frame frame);
-  void leave(FrameSlot* slot) { slot->active.fetch_sub(1, std::memory_order_seq_cst); }
+  void leave(FrameSlot* slot) { slot->gate.leave(); }
   // False when it was not open.
   bool end(dh_frame frame);
 

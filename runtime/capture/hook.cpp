@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/bytes.h"
+#include "base/wide_copy.h"
 
 namespace dumphook {
 namespace {
@@ -203,6 +204,7 @@ void Hook::fill(uint32_t first_block, DenseReader& reader, uint64_t bytes, const
 
 void Hook::publish(uint32_t first_block, const Record& record) {
   pool_->record(first_block) = record;
+  finish_wide_copies();
   pool_->publish(first_block);
 }
 

@@ -7,17 +7,21 @@
 // link that another thread is rewriting; such a walk fails its compare-and-swap and starts again.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "base/memory_model.h"
 
 namespace dumphook {
 
-class BlockList {
+template <class Memory>
+class BasicBlockList {
  public:
+  template <class T>
+  using Atomic = typename Memory::template Atomic<T>;
   static constexpr uint32_t kNone = 0xFFFFFFFFu;
 
   // `links` has room for `count` numbers and must stay valid. All blocks are free afterwards, 0 first.
-  void open(std::atomic<uint32_t>* links, uint32_t count) {
+  void open(Atomic<uint32_t>* links, uint32_t count) {
     links_ = links;
     for (uint32_t i = 0; i < count; ++i) links_[i].store(i + 1 < count ? i + 1 : kNone, std::memory_order_relaxed);
     head_.store(pack(0, count == 0 ? kNone : 0), std::memory_order_relaxed);
@@ -69,9 +73,11 @@ class BlockList {
   static uint32_t index(uint64_t head) { return static_cast<uint32_t>(head); }
   static uint64_t pack(uint64_t old_head, uint32_t first) { return ((old_head >> 32) + 1) << 32 | first; }
 
-  std::atomic<uint32_t>* links_ = nullptr;
-  alignas(64) std::atomic<uint64_t> head_{0};
-  alignas(64) std::atomic<int64_t> free_{0};
+  Atomic<uint32_t>* links_ = nullptr;
+  alignas(64) Atomic<uint64_t> head_{0};
+  alignas(64) Atomic<int64_t> free_{0};
 };
+
+using BlockList = BasicBlockList<RealMemory>;
 
 }  // namespace dumphook
