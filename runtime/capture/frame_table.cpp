@@ -49,6 +49,7 @@ uint32_t FrameTable::begin(uint64_t number) {
     slot.queued.store(0, std::memory_order_relaxed);
     for (auto& count : slot.lost) count.store(0, std::memory_order_relaxed);
     slot.raw_bytes.store(0, std::memory_order_relaxed);
+    slot.pool_bytes.store(0, std::memory_order_relaxed);
     slot.attribute_count.store(0, std::memory_order_relaxed);
     slot.number = number;
     ++slot.uses;
@@ -63,6 +64,19 @@ void FrameTable::admit(uint32_t index) {
   FrameSlot& slot = slots_[index];
   open_.fetch_add(1, std::memory_order_relaxed);
   slot.gate.set(pack(slot.number, FramePhase::open));
+}
+
+bool FrameTable::fits(uint64_t pool_used_bytes, uint64_t pool_bytes) const {
+  uint64_t largest = largest_bytes_.load(std::memory_order_relaxed);
+  if (largest > pool_bytes) largest = pool_bytes;
+  uint64_t needed = pool_used_bytes;
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    const FramePhase is = phase(slots_[i].gate.state());
+    if (is != FramePhase::filling && is != FramePhase::open) continue;
+    const uint64_t has = slots_[i].pool_bytes.load(std::memory_order_relaxed);
+    if (has < largest) needed += largest - has;
+  }
+  return needed <= pool_bytes;
 }
 
 FrameSlot* FrameTable::enter(dh_frame frame) {
@@ -99,6 +113,9 @@ uint32_t FrameTable::next_finished() const {
 }
 
 void FrameTable::retire(uint32_t index) {
+  // Only the worker comes here with a frame that has tensors.
+  const uint64_t bytes = slots_[index].pool_bytes.load(std::memory_order_relaxed);
+  if (bytes > largest_bytes_.load(std::memory_order_relaxed)) largest_bytes_.store(bytes, std::memory_order_relaxed);
   slots_[index].gate.set(0);
   busy_.fetch_sub(1, std::memory_order_relaxed);
 }

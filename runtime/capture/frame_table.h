@@ -28,6 +28,7 @@ struct FrameSlot {
   std::atomic<uint32_t> queued{0};  // tensors handed to the worker: accepted, or given up halfway (policy block)
   std::atomic<uint32_t> lost[DH_LOSS_REASON_COUNT];
   std::atomic<uint64_t> raw_bytes{0};
+  std::atomic<uint64_t> pool_bytes{0};  // what its tensors need of the pool, also those that did not get it
   // Written by dh_frame_begin before the slot opens.
   uint64_t number = 0;
   uint32_t uses = 0;  // frames that had this slot
@@ -64,6 +65,11 @@ class FrameTable {
   // frames are open, the oldest is abandoned first. The caller fills the slot, then calls admit().
   uint32_t begin(uint64_t number);
   void admit(uint32_t slot);
+  // Policy drop_frame, between begin() and admit(): is there room for this frame and for what the other open ones may
+  // still need, if each is as large as the largest there was? A frame larger than the pool may have all of it.
+  bool fits(uint64_t pool_used_bytes, uint64_t pool_bytes) const;
+  // Instead of admit(): the slot is free again.
+  void refuse(uint32_t slot) { retire(slot); }
   // Joins an open frame until leave(); NULL when the frame is over or was refused.
   FrameSlot* enter(dh_frame frame);
   void leave(FrameSlot* slot) { slot->gate.leave(); }
@@ -94,6 +100,7 @@ class FrameTable {
   FrameSlot* slots_ = nullptr;
   uint32_t max_open_ = 0;
   std::atomic<uint64_t> newest_{0};  // number of the frame that began last
+  std::atomic<uint64_t> largest_bytes_{0};  // of the pool, by one frame
   std::atomic<uint32_t> hint_{0};
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> busy_{0};

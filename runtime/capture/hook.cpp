@@ -226,6 +226,7 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
     entry.too_big_bytes.store(need, std::memory_order_relaxed);
     return lose(entry, &slot, slot.number, DH_LOSS_TOO_BIG);
   }
+  slot.pool_bytes.fetch_add(uint64_t{pool_->blocks_for(need)} * pool_->block_bytes(), std::memory_order_relaxed);
   uint64_t deadline_ns = 0;
   const uint32_t first = reserve(need, &deadline_ns);
   if (first == BlockList::kNone) return lose(entry, &slot, slot.number, DH_LOSS_POOL_FULL);

@@ -469,8 +469,8 @@ Status Options::finish(ErrorText* error) {
   if (o.max_open_frames > DH_MAX_OPEN_FRAMES) {
     return error->fail(DH_ERR_OPTION, "max_open_frames is %u: at most %d", o.max_open_frames, DH_MAX_OPEN_FRAMES);
   }
-  if (o.policy == DH_POLICY_DROP_FRAME || o.policy == DH_POLICY_DEGRADE) {
-    return error->fail(DH_ERR_UNSUPPORTED, "policies drop_frame and degrade are not in this version: drop or block");
+  if (o.policy == DH_POLICY_DEGRADE) {
+    return error->fail(DH_ERR_UNSUPPORTED, "policy degrade is not in this version: drop, drop_frame or block");
   }
   if (o.pretrigger_bytes != 0) {
     return error->fail(DH_ERR_UNSUPPORTED, "pretrigger_bytes: triggers are not in this version");

@@ -521,8 +521,15 @@ dh_frame Session::frame_begin(const dh_frame_info* info) {
   tensors_.lock();
   slot.selected = tensors_.selection().selects_frame(number, frames_selected_);
   slot.byte_limit = tensors_.selection().bytes_per_frame;
-  frames_selected_ += slot.selected ? 1 : 0;
+  const bool refused = slot.selected && options_.policy == DH_POLICY_DROP_FRAME &&
+                       !frames_.fits(pool_.used_bytes(), pool_.capacity_bytes());
+  frames_selected_ += slot.selected && !refused ? 1 : 0;
   tensors_.unlock();
+  if (refused) {
+    frames_.refuse(index);
+    parking_.wake();
+    return FrameTable::refused_handle(number);
+  }
   if (slot.selected) reporter_.count_frame_begun();
   frames_.admit(index);
   parking_.wake();

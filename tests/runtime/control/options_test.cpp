@@ -264,7 +264,6 @@ TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
                               "index_bytes = 1K",
                               "max_tensors = 70000",
                               "max_open_frames = 65",
-                              "policy = drop_frame",
                               "policy = degrade",
                               "pretrigger_bytes = 1M",
                               "spool_bytes = 128K\npart_bytes = 16K",
