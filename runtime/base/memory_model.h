@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that lock-free code runs on. Such code takes it as a template parameter, so that a model checker can put one
-// in which every order and every old value that C++ allows can be tried (tests/support/interleave.h).
+// The memory that lock-free code runs on. Such code takes it as a template parameter, so that a model checker can put
+// one in which every order and every old value that C++ allows can be tried (tests/support/interleave.h).
 #pragma once
 
 #include <atomic>

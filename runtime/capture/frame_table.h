@@ -37,7 +37,7 @@ struct FrameSlot {
   uint32_t instance = 0;
   bool selected = true;
   uint64_t byte_limit = 0;  // raw bytes captured in this frame; 0 = no limit
-  char model[64] = {};
+  char model[DH_MAX_NAME_BYTES + 1] = {};
   // Under the tensor table's lock.
   FrameAttribute attributes[kMaxAttributes];
   std::atomic<uint32_t> attribute_count{0};
@@ -50,11 +50,13 @@ class FrameTable {
  public:
   // The slot of a handle is its low byte; this one means that the frame was not admitted.
   static constexpr uint32_t kRefused = 0xFF;
+  static constexpr uint32_t kUnselected = 0xFE;  // neither admitted nor asked for
 
   bool open(Arena& tables, uint32_t max_open);
 
   static dh_frame handle(uint64_t number, uint32_t slot) { return number << 8 | ((slot + 1) & 0xFF); }
   static dh_frame refused_handle(uint64_t number) { return number << 8 | kRefused; }
+  static dh_frame unselected_handle(uint64_t number) { return number << 8 | kUnselected; }
   // A handle has 56 bits of the number. Above them frames of one session are alike: also a clock in nanoseconds keeps
   // these bits for two years.
   uint64_t number_of(dh_frame frame) const {
@@ -99,7 +101,7 @@ class FrameTable {
 
   FrameSlot* slots_ = nullptr;
   uint32_t max_open_ = 0;
-  std::atomic<uint64_t> newest_{0};  // number of the frame that began last
+  std::atomic<uint64_t> newest_{0};         // number of the frame that began last
   std::atomic<uint64_t> largest_bytes_{0};  // of the pool, by one frame
   std::atomic<uint32_t> hint_{0};
   std::atomic<uint32_t> open_{0};

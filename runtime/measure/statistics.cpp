@@ -11,7 +11,7 @@ namespace {
 constexpr int kLeastExponent = -32;  // of floating-point histograms
 
 // Counts `count` elements under a code as in CodeLanes, in a histogram that is not trimmed yet.
-void add_to_histogram(bool is_integer, uint32_t code, uint64_t count, Statistics* out) {
+void add_to_histogram(bool is_integer, uint32_t code, uint64_t count, TensorStatistics* out) {
   int bucket = static_cast<int>(code) - kCodeBias - (is_integer ? 0 : kLeastExponent);
   if (bucket < 0) bucket = 0;
   if (bucket >= static_cast<int>(kHistogramBuckets)) bucket = kHistogramBuckets - 1;
@@ -19,7 +19,7 @@ void add_to_histogram(bool is_integer, uint32_t code, uint64_t count, Statistics
 }
 
 // Leaves out the empty buckets at both ends.
-void trim_histogram(bool is_integer, Statistics* out) {
+void trim_histogram(bool is_integer, TensorStatistics* out) {
   uint32_t begin = 0, end = kHistogramBuckets;
   while (end != 0 && out->histogram[end - 1] == 0) --end;
   if (end == 0) return;
@@ -38,18 +38,18 @@ uint64_t least_step(uint64_t units, uint64_t limit) {
 
 }  // namespace
 
-bool is_constant(const Statistics& s) {
+bool is_constant(const TensorStatistics& s) {
   if (s.sampled == 0 || s.nan != 0) return false;
   if (s.pos_inf == s.sampled || s.neg_inf == s.sampled) return true;
   return s.pos_inf == 0 && s.neg_inf == 0 && s.min == s.max;
 }
 
-double saturated_share(const Statistics& s) {
+double saturated_share(const TensorStatistics& s) {
   if (s.sampled == 0) return 0;
   return static_cast<double>(s.saturated - (s.zero_is_limit ? s.zeros : 0)) / static_cast<double>(s.sampled);
 }
 
-bool exceeds(const Statistics& s, double low, double high) {
+bool exceeds(const TensorStatistics& s, double low, double high) {
   constexpr double kInfinity = __builtin_inf();
   if ((s.pos_inf != 0 && high < kInfinity) || (s.neg_inf != 0 && low > -kInfinity)) return true;
   const bool any_finite = s.sampled != s.nan + s.pos_inf + s.neg_inf;
@@ -83,7 +83,7 @@ void StatisticsMeter::begin(uint32_t dtype, uint64_t count, const int32_t* zero_
   patterns_ = BitPatterns();
   origin_ = 0;
   sum_ = squares_ = LongSum();
-  so_far_ = Statistics();
+  so_far_ = TensorStatistics();
   so_far_.count = count;
   finite_ = 0;
   pending_units_ = unspilled_ = 0;
@@ -316,7 +316,7 @@ float StatisticsMeter::value_of_code(uint32_t code) const {
   }
 }
 
-void StatisticsMeter::finish(Statistics* out) {
+void StatisticsMeter::finish(TensorStatistics* out) {
   if (pending_units_ != 0) add_block(pending_, pending_units_);
   pending_units_ = 0;
   spill_codes();
@@ -330,7 +330,7 @@ void StatisticsMeter::finish(Statistics* out) {
 }
 
 // Each of the 256 (or 16) values so many times.
-void StatisticsMeter::finish_codes(Statistics* out) const {
+void StatisticsMeter::finish_codes(TensorStatistics* out) const {
   uint64_t nibbles[16] = {};
   Span<const uint64_t> counts = spilled_;
   if (family_ == Family::kNibbles) {
@@ -381,7 +381,7 @@ void StatisticsMeter::finish_codes(Statistics* out) const {
   out->variance = squares.value() / static_cast<double>(finite);
 }
 
-void StatisticsMeter::finish_blocks(Statistics* out) const {
+void StatisticsMeter::finish_blocks(TensorStatistics* out) const {
   if (finite_ == 0) return;
   const double finite = static_cast<double>(finite_);
   out->mean = origin_ + sum_.value() / finite;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of a tensor's stored values, as in table Statistics of schemas/tensor.fbs: range, moments, counts of
+// TensorStatistics of a tensor's stored values, as in table Statistics of schemas/tensor.fbs: range, moments, counts of
 // special elements, and a histogram of magnitudes. Nothing is dequantised; one zero point may be given for the count of
 // zeros.
 //
@@ -22,7 +22,7 @@ constexpr uint32_t kHistogramBuckets = 64;
 
 // Of the elements looked at, over the finite ones where not said otherwise. With no finite element, and for DH_RAW, of
 // which only `count` is known, all numbers are 0.
-struct Statistics {
+struct TensorStatistics {
   uint64_t count = 0;    // all elements, as begin() was told
   uint64_t sampled = 0;  // elements looked at
   double min = 0, max = 0, mean = 0, variance = 0;
@@ -43,16 +43,16 @@ struct Statistics {
 
 // ---- What triggers ask
 
-inline bool any_not_finite(const Statistics& s) { return (s.nan | s.pos_inf | s.neg_inf) != 0; }
+inline bool any_not_finite(const TensorStatistics& s) { return (s.nan | s.pos_inf | s.neg_inf) != 0; }
 
 // All elements are the same, none is NaN. A single element is constant, an empty tensor is not.
-bool is_constant(const Statistics& statistics);
+bool is_constant(const TensorStatistics& statistics);
 
 // Saturated elements of those looked at, 0 ... 1; without those that are at a limit only because they are zero.
-double saturated_share(const Statistics& statistics);
+double saturated_share(const TensorStatistics& statistics);
 
 // Any element is below `low` or above `high`, infinities included. NaN is in no range and outside none.
-bool exceeds(const Statistics& statistics, double low, double high);
+bool exceeds(const TensorStatistics& statistics, double low, double high);
 
 // ---- Sampling
 
@@ -73,7 +73,7 @@ class StatisticsMeter {
   void update(const void* data, size_t bytes);
 
   // Of all elements so far; when some did not come, sampled is smaller than it would have been. Then begin() again.
-  void finish(Statistics* out);
+  void finish(TensorStatistics* out);
 
  private:
   // How elements become numbers: by a table of bytes, by blocks of floats, or by blocks of their own type.
@@ -96,8 +96,8 @@ class StatisticsMeter {
   void count_bytes(const uint8_t* data, size_t bytes);
   void spill_codes();
   float value_of_code(uint32_t code) const;
-  void finish_codes(Statistics* out) const;
-  void finish_blocks(Statistics* out) const;
+  void finish_codes(TensorStatistics* out) const;
+  void finish_blocks(TensorStatistics* out) const;
 
   uint32_t dtype_ = DH_RAW;
   Family family_ = Family::kRaw;
@@ -109,9 +109,9 @@ class StatisticsMeter {
   uint64_t skip_ = 0;  // units before the next one
   BitPatterns patterns_;
 
-  double origin_ = 0;      // the first block's shift: `sum_` is of x - origin_
-  LongSum sum_, squares_;  // squares of x - mean
-  Statistics so_far_;      // all that can be counted at once
+  double origin_ = 0;        // the first block's shift: `sum_` is of x - origin_
+  LongSum sum_, squares_;    // squares of x - mean
+  TensorStatistics so_far_;  // all that can be counted at once
   uint64_t finite_ = 0;
   uint32_t pending_units_ = 0;
   uint32_t unspilled_ = 0;  // at least what any of codes_ holds

@@ -36,7 +36,7 @@ class BasicBlockList {
       if (free_.load(std::memory_order_relaxed) < static_cast<int64_t>(count)) return kNone;
       const uint32_t first = index(head);
       uint32_t last = first;
-      for (uint32_t i = 1; i < count && last != kNone; ++i) last = links_[last].load(std::memory_order_relaxed);
+      for (uint32_t i = 1; i < count && last != kNone; ++i) last = links_[last].load(std::memory_order_acquire);
       if (last == kNone) {
         // Too short, or a walk through links that changed underneath: only an unchanged head proves the former.
         const uint64_t now = head_.load(std::memory_order_acquire);
@@ -46,7 +46,7 @@ class BasicBlockList {
       }
       const uint32_t rest = links_[last].load(std::memory_order_relaxed);
       if (head_.compare_exchange_weak(head, pack(head, rest), std::memory_order_acquire, std::memory_order_acquire)) {
-        links_[last].store(kNone, std::memory_order_relaxed);
+        links_[last].store(kNone, std::memory_order_release);  // who sees it in a walk sees the new head, too
         free_.fetch_sub(count, std::memory_order_relaxed);
         return first;
       }
@@ -59,7 +59,7 @@ class BasicBlockList {
     free_.fetch_add(count, std::memory_order_relaxed);
     uint64_t head = head_.load(std::memory_order_relaxed);
     do {
-      links_[last].store(index(head), std::memory_order_relaxed);
+      links_[last].store(index(head), std::memory_order_release);
     } while (
         !head_.compare_exchange_weak(head, pack(head, first), std::memory_order_release, std::memory_order_relaxed));
   }

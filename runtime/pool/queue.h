@@ -58,6 +58,10 @@ class BasicQueue {
     return true;
   }
 
+  // Entries so far, modulo 2^32: pushed, any thread; popped, consumer only.
+  uint32_t pushed() const { return tail_.load(std::memory_order_acquire); }
+  uint32_t popped() const { return head_; }
+
   // Removes what peek() showed. Consumer only.
   void pop() {
     cells_[head_ & mask_].turn.store(head_ + mask_ + 1, std::memory_order_release);

@@ -28,7 +28,7 @@ std::string number(double value) {
   return text;
 }
 
-void print(const Statistics& s) {
+void print(const TensorStatistics& s) {
   std::string histogram;
   for (uint32_t i = 0; i < s.histogram_size; ++i) {
     histogram += (i == 0 ? "" : ", ") + std::to_string(s.histogram[i]);
@@ -71,7 +71,7 @@ int main() {
       meter.update(bytes.data() + at, step);
       at += step;
     }
-    Statistics statistics;
+    TensorStatistics statistics;
     meter.finish(&statistics);
     print(statistics);
   }
