@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/dtype.h"
+#include "base/wide_copy.h"
 
 namespace dumphook {
 
@@ -127,7 +128,11 @@ void DenseReader::read(uint8_t* out, uint64_t bytes) {
   while (bytes != 0) {
     if (run_left_ == 0 && !next_run()) return;
     const uint64_t step = bytes < run_left_ ? bytes : run_left_;
-    std::memcpy(out, run_, static_cast<size_t>(step));
+    if (total_bytes_ >= kWideCopyBytes) {
+      wide_copy(out, run_, static_cast<size_t>(step));
+    } else {
+      std::memcpy(out, run_, static_cast<size_t>(step));
+    }
     out += step;
     run_ += step;
     run_left_ -= step;

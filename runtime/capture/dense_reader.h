@@ -20,7 +20,7 @@ class DenseReader {
   Status open(const dh_tensor& tensor);
   uint64_t total_bytes() const { return total_bytes_; }
   bool strided() const { return strided_; }
-  // The next `bytes` dense bytes; never more than what is left.
+  // The next `bytes` dense bytes; never more than what is left. By wide_copy: see there what publishing needs.
   void read(uint8_t* out, uint64_t bytes);
 
  private:

@@ -20,7 +20,7 @@ void FrameTable::abandon_oldest() {
   uint32_t oldest = kRefused;
   uint64_t oldest_state = 0;
   for (uint32_t i = 0; i < kFrameSlots; ++i) {
-    const uint64_t state = slots_[i].state.load(std::memory_order_relaxed);
+    const uint64_t state = slots_[i].gate.state();
     if (phase(state) != FramePhase::open) continue;
     if (oldest == kRefused || state < oldest_state) {
       oldest = i;
@@ -28,8 +28,7 @@ void FrameTable::abandon_oldest() {
     }
   }
   if (oldest == kRefused) return;
-  if (slots_[oldest].state.compare_exchange_strong(oldest_state, pack(oldest_state >> 3, FramePhase::abandoned),
-                                                   std::memory_order_seq_cst)) {
+  if (slots_[oldest].gate.change(oldest_state, pack(oldest_state >> 3, FramePhase::abandoned))) {
     open_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
@@ -40,12 +39,9 @@ uint32_t FrameTable::begin(uint64_t number) {
   const uint32_t start = hint_.fetch_add(1, std::memory_order_relaxed);
   for (uint32_t i = 0; i < kFrameSlots; ++i) {
     const uint32_t index = (start + i) % kFrameSlots;
-    uint64_t state = slots_[index].state.load(std::memory_order_relaxed);
+    const uint64_t state = slots_[index].gate.state();
     if (phase(state) != FramePhase::free) continue;
-    if (!slots_[index].state.compare_exchange_strong(state, pack(number, FramePhase::filling),
-                                                     std::memory_order_acquire, std::memory_order_relaxed)) {
-      continue;
-    }
+    if (!slots_[index].gate.change(state, pack(number, FramePhase::filling))) continue;
     busy_.fetch_add(1, std::memory_order_relaxed);
     FrameSlot& slot = slots_[index];
     slot.seen.store(0, std::memory_order_relaxed);
@@ -53,6 +49,7 @@ uint32_t FrameTable::begin(uint64_t number) {
     slot.queued.store(0, std::memory_order_relaxed);
     for (auto& count : slot.lost) count.store(0, std::memory_order_relaxed);
     slot.raw_bytes.store(0, std::memory_order_relaxed);
+    slot.pool_bytes.store(0, std::memory_order_relaxed);
     slot.attribute_count.store(0, std::memory_order_relaxed);
     slot.number = number;
     ++slot.uses;
@@ -66,27 +63,34 @@ uint32_t FrameTable::begin(uint64_t number) {
 void FrameTable::admit(uint32_t index) {
   FrameSlot& slot = slots_[index];
   open_.fetch_add(1, std::memory_order_relaxed);
-  slot.state.store(pack(slot.number, FramePhase::open), std::memory_order_seq_cst);
+  slot.gate.set(pack(slot.number, FramePhase::open));
+}
+
+bool FrameTable::fits(uint64_t pool_used_bytes, uint64_t pool_bytes) const {
+  uint64_t largest = largest_bytes_.load(std::memory_order_relaxed);
+  if (largest > pool_bytes) largest = pool_bytes;
+  uint64_t needed = pool_used_bytes;
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    const FramePhase is = phase(slots_[i].gate.state());
+    if (is != FramePhase::filling && is != FramePhase::open) continue;
+    const uint64_t has = slots_[i].pool_bytes.load(std::memory_order_relaxed);
+    if (has < largest) needed += largest - has;
+  }
+  return needed <= pool_bytes;
 }
 
 FrameSlot* FrameTable::enter(dh_frame frame) {
   const uint32_t index = static_cast<uint32_t>(frame & 0xFF) - 1;
   if (index >= kFrameSlots) return nullptr;
   FrameSlot* slot = &slots_[index];
-  slot->active.fetch_add(1, std::memory_order_seq_cst);
-  if (slot->state.load(std::memory_order_seq_cst) == pack(frame >> 8, FramePhase::open)) return slot;
-  leave(slot);
-  return nullptr;
+  return slot->gate.enter(pack(frame >> 8, FramePhase::open)) ? slot : nullptr;
 }
 
 bool FrameTable::end(dh_frame frame) {
   const uint32_t index = static_cast<uint32_t>(frame & 0xFF) - 1;
   if (index >= kFrameSlots) return false;
-  uint64_t state = pack(frame >> 8, FramePhase::open);
-  if (!slots_[index].state.compare_exchange_strong(state, pack(frame >> 8, FramePhase::ended),
-                                                   std::memory_order_seq_cst)) {
-    return false;
-  }
+  const uint64_t number = frame >> 8;
+  if (!slots_[index].gate.change(pack(number, FramePhase::open), pack(number, FramePhase::ended))) return false;
   open_.fetch_sub(1, std::memory_order_relaxed);
   return true;
 }
@@ -96,9 +100,9 @@ uint32_t FrameTable::next_finished() const {
   uint64_t oldest_state = 0;
   for (uint32_t i = 0; i < kFrameSlots; ++i) {
     const FrameSlot& slot = slots_[i];
-    const uint64_t state = slot.state.load(std::memory_order_seq_cst);
+    const uint64_t state = slot.gate.state();
     if (phase(state) != FramePhase::ended && phase(state) != FramePhase::abandoned) continue;
-    if (slot.active.load(std::memory_order_seq_cst) != 0) continue;
+    if (!slot.gate.is_empty()) continue;
     if (slot.queued.load(std::memory_order_relaxed) != slot.encoded) continue;
     if (oldest == kRefused || state < oldest_state) {
       oldest = i;
@@ -109,16 +113,18 @@ uint32_t FrameTable::next_finished() const {
 }
 
 void FrameTable::retire(uint32_t index) {
-  slots_[index].state.store(0, std::memory_order_release);
+  // Only the worker comes here with a frame that has tensors.
+  const uint64_t bytes = slots_[index].pool_bytes.load(std::memory_order_relaxed);
+  if (bytes > largest_bytes_.load(std::memory_order_relaxed)) largest_bytes_.store(bytes, std::memory_order_relaxed);
+  slots_[index].gate.set(0);
   busy_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void FrameTable::abandon_all() {
   for (uint32_t i = 0; i < kFrameSlots; ++i) {
-    uint64_t state = slots_[i].state.load(std::memory_order_relaxed);
+    const uint64_t state = slots_[i].gate.state();
     if (phase(state) != FramePhase::open) continue;
-    if (slots_[i].state.compare_exchange_strong(state, pack(state >> 3, FramePhase::abandoned),
-                                                std::memory_order_seq_cst)) {
+    if (slots_[i].gate.change(state, pack(state >> 3, FramePhase::abandoned))) {
       open_.fetch_sub(1, std::memory_order_relaxed);
     }
   }

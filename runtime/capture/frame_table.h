@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // FrameTable: the frames that are open, or ended but not yet written. Hooks and the worker meet here without locks.
-//
-// A slot's state word is {low 56 bits of the frame number, phase}. A hook announces itself in `active` and then looks
-// at the state; the end of a frame changes the state, and the worker then looks at `active`. Both orders are
-// sequentially consistent, so either the hook sees that the frame is over or the worker sees the hook.
+// The state of a slot's gate is {low 56 bits of the frame number, phase}.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "capture/frame_gate.h"
 #include "capture/tensor_table.h"
 #include "dumphook/dumphook.h"
 
@@ -24,13 +22,13 @@ struct FrameAttribute {
 struct FrameSlot {
   static constexpr uint32_t kMaxAttributes = 4;
 
-  std::atomic<uint64_t> state{0};
-  std::atomic<uint32_t> active{0};
+  FrameGate gate;
   std::atomic<uint32_t> seen{0};
   std::atomic<uint32_t> accepted{0};
   std::atomic<uint32_t> queued{0};  // tensors handed to the worker: accepted, or given up halfway (policy block)
   std::atomic<uint32_t> lost[DH_LOSS_REASON_COUNT];
   std::atomic<uint64_t> raw_bytes{0};
+  std::atomic<uint64_t> pool_bytes{0};  // what its tensors need of the pool, also those that did not get it
   // Written by dh_frame_begin before the slot opens.
   uint64_t number = 0;
   uint32_t uses = 0;  // frames that had this slot
@@ -39,7 +37,7 @@ struct FrameSlot {
   uint32_t instance = 0;
   bool selected = true;
   uint64_t byte_limit = 0;  // raw bytes captured in this frame; 0 = no limit
-  char model[64] = {};
+  char model[DH_MAX_NAME_BYTES + 1] = {};
   // Under the tensor table's lock.
   FrameAttribute attributes[kMaxAttributes];
   std::atomic<uint32_t> attribute_count{0};
@@ -52,11 +50,13 @@ class FrameTable {
  public:
   // The slot of a handle is its low byte; this one means that the frame was not admitted.
   static constexpr uint32_t kRefused = 0xFF;
+  static constexpr uint32_t kUnselected = 0xFE;  // neither admitted nor asked for
 
   bool open(Arena& tables, uint32_t max_open);
 
   static dh_frame handle(uint64_t number, uint32_t slot) { return number << 8 | ((slot + 1) & 0xFF); }
   static dh_frame refused_handle(uint64_t number) { return number << 8 | kRefused; }
+  static dh_frame unselected_handle(uint64_t number) { return number << 8 | kUnselected; }
   // A handle has 56 bits of the number. Above them frames of one session are alike: also a clock in nanoseconds keeps
   // these bits for two years.
   uint64_t number_of(dh_frame frame) const {
@@ -67,9 +67,14 @@ class FrameTable {
   // frames are open, the oldest is abandoned first. The caller fills the slot, then calls admit().
   uint32_t begin(uint64_t number);
   void admit(uint32_t slot);
+  // Policy drop_frame, between begin() and admit(): is there room for this frame and for what the other open ones may
+  // still need, if each is as large as the largest there was? A frame larger than the pool may have all of it.
+  bool fits(uint64_t pool_used_bytes, uint64_t pool_bytes) const;
+  // Instead of admit(): the slot is free again.
+  void refuse(uint32_t slot) { retire(slot); }
   // Joins an open frame until leave(); NULL when the frame is over or was refused.
   FrameSlot* enter(dh_frame frame);
-  void leave(FrameSlot* slot) { slot->active.fetch_sub(1, std::memory_order_seq_cst); }
+  void leave(FrameSlot* slot) { slot->gate.leave(); }
   // False when it was not open.
   bool end(dh_frame frame);
 
@@ -96,7 +101,8 @@ class FrameTable {
 
   FrameSlot* slots_ = nullptr;
   uint32_t max_open_ = 0;
-  std::atomic<uint64_t> newest_{0};  // number of the frame that began last
+  std::atomic<uint64_t> newest_{0};         // number of the frame that began last
+  std::atomic<uint64_t> largest_bytes_{0};  // of the pool, by one frame
   std::atomic<uint32_t> hint_{0};
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> busy_{0};

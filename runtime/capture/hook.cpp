@@ -5,6 +5,9 @@
 #include <initializer_list>
 
 #include "base/bytes.h"
+#include "base/dtype.h"
+#include "base/wide_copy.h"
+#include "measure/xxh64.h"
 
 namespace dumphook {
 namespace {
@@ -78,6 +81,28 @@ Record describe(const dh_tensor& tensor) {
   return record;
 }
 
+bool lies_in_one_piece(const dh_tensor& tensor, const DenseReader& reader) {
+  return !reader.strided() && tensor.plane_count == 0 && reader.total_bytes() != 0;
+}
+
+// The dense bytes piece by piece, of tensors that do not lie in one piece.
+template <class Take>
+void for_each_run(DenseReader& reader, uint64_t bytes, const Take& take) {
+  uint8_t run[2048];
+  while (bytes != 0) {
+    const uint64_t step = bytes < sizeof run ? bytes : sizeof run;
+    reader.read(run, step);
+    take(static_cast<const uint8_t*>(run), static_cast<size_t>(step));
+    bytes -= step;
+  }
+}
+
+void note_quantization(const dh_tensor& tensor, Record* record) {
+  if (record->quant_count == 0) return;
+  record->note_scale = tensor.quant.scale[0];
+  record->note_zero_point = record->has_zero_point ? tensor.quant.zero_point[0] : 0;
+}
+
 }  // namespace
 
 uint64_t quant_bytes(uint32_t count, bool has_zero_point) {
@@ -133,7 +158,8 @@ Status Hook::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
     }
     entry = resolve(tap, tensor, model, &loss);
   }
-  if (entry == nullptr || tensors_->level(*entry) == DH_LEVEL_OFF) {
+  const dh_level level = entry == nullptr ? DH_LEVEL_OFF : tensors_->level(*entry);
+  if (level == DH_LEVEL_OFF) {
     if (tap != nullptr) __atomic_store_n(&tap->off_epoch, epoch, __ATOMIC_RELAXED);
     return DH_SKIPPED;
   }
@@ -142,6 +168,7 @@ Status Hook::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
   if (valid != DH_OK) return valid;
 
   FrameSlot* slot = frames_->enter(frame);
+  if (slot == nullptr && (frame & 0xFF) == FrameTable::kUnselected) return DH_SKIPPED;
   if (slot != nullptr && !slot->selected) {
     frames_->leave(slot);
     return DH_SKIPPED;
@@ -164,15 +191,17 @@ Status Hook::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
   if (loss != DH_LOSS_REASON_COUNT) {
     status = lose(*entry, slot, slot->number, loss);
   } else {
-    status = store(*entry, *slot, frame, tensor, reader);
+    status = store(*entry, *slot, frame, tensor, reader, level);
   }
   frames_->leave(slot);
   return status;
 }
 
-uint32_t Hook::reserve(uint64_t bytes, uint64_t* deadline_ns) {
+// `try_to_take` gives a block number, or kNone. Under policy block that is tried again until the deadline.
+template <class TryToTake>
+uint32_t Hook::reserve_by(const TryToTake& try_to_take, uint64_t* deadline_ns) {
   for (;;) {
-    const uint32_t first = pool_->reserve(bytes);
+    const uint32_t first = try_to_take();
     if (first != BlockList::kNone) {
       pool_->note_peak();
       return first;
@@ -181,6 +210,14 @@ uint32_t Hook::reserve(uint64_t bytes, uint64_t* deadline_ns) {
     if (*deadline_ns == 0) *deadline_ns = options_.clock.monotonic_ns() + options_.block_timeout_ns;
     if (!options_.wait_for_room(options_.wait_user, *deadline_ns)) return BlockList::kNone;
   }
+}
+
+uint32_t Hook::reserve(uint64_t bytes, uint64_t* deadline_ns) {
+  return reserve_by([this, bytes] { return pool_->reserve(bytes); }, deadline_ns);
+}
+
+uint32_t Hook::reserve_note(uint64_t* deadline_ns) {
+  return reserve_by([this] { return pool_->reserve_note(); }, deadline_ns);
 }
 
 void Hook::fill(uint32_t first_block, DenseReader& reader, uint64_t bytes, const dh_tensor* quant_of) {
@@ -203,10 +240,69 @@ void Hook::fill(uint32_t first_block, DenseReader& reader, uint64_t bytes, const
 
 void Hook::publish(uint32_t first_block, const Record& record) {
   pool_->record(first_block) = record;
+  finish_wide_copies();
   pool_->publish(first_block);
 }
 
-Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh_tensor& tensor, DenseReader& reader) {
+void Hook::hand_over(FrameSlot& slot, uint32_t first_block, Record& record) {
+  record.capture_id = next_capture_id_.fetch_add(1, std::memory_order_relaxed);
+  record.first = record.last = true;
+  slot.queued.fetch_add(1, std::memory_order_relaxed);
+  publish(first_block, record);
+}
+
+// At once and without taking the bytes. A scale per channel, which a note has no place for, takes a block.
+Status Hook::store_digest(TensorEntry& entry, FrameSlot& slot, Record& record, const dh_tensor& tensor,
+                          DenseReader& reader) {
+  const bool as_note = record.quant_count <= 1;
+  uint64_t deadline_ns = 0;
+  const uint64_t quant = quant_bytes(record.quant_count, record.has_zero_point);
+  const uint32_t first = as_note ? reserve_note(&deadline_ns) : reserve(quant, &deadline_ns);
+  if (first == BlockList::kNone) return lose(entry, &slot, slot.number, DH_LOSS_POOL_FULL);
+  Xxh64 digest(0);
+  if (lies_in_one_piece(tensor, reader)) {
+    digest.update(tensor.data, static_cast<size_t>(record.total_bytes));
+  } else {
+    for_each_run(reader, record.total_bytes,
+                 [&digest](const uint8_t* run, size_t bytes) { digest.update(run, bytes); });
+  }
+  record.content = Content::digest;
+  record.digest = digest.digest();
+  record.block_count = as_note ? 0 : pool_->blocks_for(quant);
+  if (as_note) {
+    note_quantization(tensor, &record);
+  } else {
+    fill(first, reader, 0, &tensor);
+  }
+  slot.accepted.fetch_add(1, std::memory_order_relaxed);
+  hand_over(slot, first, record);
+  return DH_OK;
+}
+
+// Of as many elements as copying all of them would have allowed. False when there is no room for this either.
+bool Hook::store_statistics(FrameSlot& slot, Record& record, const dh_tensor& tensor, DenseReader& reader) {
+  const uint32_t note = record.quant_count > 1 ? BlockList::kNone : pool_->reserve_note();
+  if (note == BlockList::kNone) return false;
+  note_quantization(tensor, &record);
+  const uint64_t elements = record.total_bytes * 8 / dtype_bits(record.dtype);
+  const bool has_zero = record.quant_kind == DH_QUANT_PER_TENSOR && record.has_zero_point;
+  StatisticsMeter meter;
+  meter.begin(record.dtype, elements, has_zero ? &record.note_zero_point : nullptr,
+              affordable_sample(record.dtype, elements));
+  if (lies_in_one_piece(tensor, reader)) {
+    meter.update(tensor.data, static_cast<size_t>(record.total_bytes));
+  } else {
+    for_each_run(reader, record.total_bytes, [&meter](const uint8_t* run, size_t bytes) { meter.update(run, bytes); });
+  }
+  meter.finish(&pool_->statistics(note));
+  record.content = Content::statistics;
+  record.block_count = 0;
+  hand_over(slot, note, record);
+  return true;
+}
+
+Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh_tensor& tensor, DenseReader& reader,
+                   dh_level level) {
   Record record = describe(tensor);
   record.tensor_id = entry.tensor_id;
   record.frame = slot.number;
@@ -215,26 +311,30 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
   record.total_bytes = reader.total_bytes();
   record.capture_time_ns = options_.stamp_time ? options_.clock.monotonic_ns() : 0;
 
+  if (level == DH_LEVEL_HASH) return store_digest(entry, slot, record, tensor, reader);
+  if (level == DH_LEVEL_STATS) record.content = Content::measured;
   uint64_t need = record.total_bytes;
   if (record.quant_count != 0) {
     need = align_up(need, uint64_t{8}) + quant_bytes(record.quant_count, record.has_zero_point);
   }
   if (need > pool_->capacity_bytes()) {
-    if (options_.policy == DH_POLICY_BLOCK) return store_in_pieces(entry, slot, record, tensor, reader);
+    if (options_.policy == DH_POLICY_BLOCK && level == DH_LEVEL_FULL)
+      return store_in_pieces(entry, slot, record, tensor, reader);
     entry.too_big_bytes.store(need, std::memory_order_relaxed);
     return lose(entry, &slot, slot.number, DH_LOSS_TOO_BIG);
   }
+  slot.pool_bytes.fetch_add(uint64_t{pool_->blocks_for(need)} * pool_->block_bytes(), std::memory_order_relaxed);
   uint64_t deadline_ns = 0;
   const uint32_t first = reserve(need, &deadline_ns);
-  if (first == BlockList::kNone) return lose(entry, &slot, slot.number, DH_LOSS_POOL_FULL);
+  if (first == BlockList::kNone) {
+    const bool degraded = options_.policy == DH_POLICY_DEGRADE && store_statistics(slot, record, tensor, reader);
+    return lose(entry, &slot, slot.number, degraded ? DH_LOSS_DEGRADED : DH_LOSS_POOL_FULL);
+  }
   fill(first, reader, record.total_bytes, &tensor);
-  record.capture_id = next_capture_id_.fetch_add(1, std::memory_order_relaxed);
   record.stored_bytes = record.total_bytes;
   record.block_count = pool_->blocks_for(need);
-  record.first = record.last = true;
   slot.accepted.fetch_add(1, std::memory_order_relaxed);
-  slot.queued.fetch_add(1, std::memory_order_relaxed);
-  publish(first, record);
+  hand_over(slot, first, record);
   return DH_OK;
 }
 

@@ -39,10 +39,18 @@ class Hook {
  private:
   TensorEntry* recall(const dh_tap* tap, const dh_tensor& tensor, const char* model);
   TensorEntry* resolve(dh_tap* tap, const dh_tensor& tensor, const char* model, dh_loss_reason* loss);
-  Status store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh_tensor& tensor, DenseReader& reader);
+  Status store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh_tensor& tensor, DenseReader& reader,
+               dh_level level);
+  Status store_digest(TensorEntry& entry, FrameSlot& slot, Record& record, const dh_tensor& tensor,
+                      DenseReader& reader);
+  bool store_statistics(FrameSlot& slot, Record& record, const dh_tensor& tensor, DenseReader& reader);
+  void hand_over(FrameSlot& slot, uint32_t first_block, Record& record);
   Status store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& prototype, const dh_tensor& tensor,
                          DenseReader& reader);
+  template <class TryToTake>
+  uint32_t reserve_by(const TryToTake& try_to_take, uint64_t* deadline_ns);
   uint32_t reserve(uint64_t bytes, uint64_t* deadline_ns);
+  uint32_t reserve_note(uint64_t* deadline_ns);
   void fill(uint32_t first_block, DenseReader& reader, uint64_t bytes, const dh_tensor* quant_of);
   void publish(uint32_t first_block, const Record& record);
   Status lose(TensorEntry& entry, FrameSlot* slot, uint64_t frame, dh_loss_reason reason);

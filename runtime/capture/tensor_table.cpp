@@ -182,7 +182,35 @@ void TensorTable::attach_locked(TensorEntry* entry, TensorAttribute* attribute) 
   entry->attributes.store(attribute, std::memory_order_release);
 }
 
+bool TensorTable::has_room(uint64_t bytes) {
+  lock();
+  const bool fits = bytes <= strings_->left_bytes();
+  unlock();
+  return fits;
+}
+
+// What a descriptor takes.
+bool TensorTable::has_room_for_attribute(const char* model, const char* name, const char* key, const char* value) {
+  size_t bytes = copy_bytes(key) + copy_bytes(value);
+  uint32_t count = 1;
+  const auto add = [&](const TensorAttribute& attribute) {
+    if (std::strcmp(attribute.key, key) == 0) return;
+    bytes += copy_bytes(attribute.key) + copy_bytes(attribute.value);
+    ++count;
+  };
+  lock();
+  const TensorEntry* entry = find(model, name);
+  const TensorAttribute* attached = entry == nullptr ? nullptr : entry->attributes.load(std::memory_order_relaxed);
+  for (; attached != nullptr; attached = attached->next) add(*attached);
+  for (const EarlyAttribute* early = early_; early != nullptr; early = early->next) {
+    if (std::strcmp(early->name, name) == 0 && std::strcmp(early->model, model) == 0) add(early->attribute);
+  }
+  unlock();
+  return count <= kMaxAttributes && bytes <= kMaxAttributeBytes;
+}
+
 Status TensorTable::add_attribute(const char* model, const char* name, const char* key, const char* value) {
+  if (!has_room_for_attribute(model, name, key, value)) return DH_ERR_LIMIT;
   const size_t bytes = copy_bytes(model) + copy_bytes(name) + copy_bytes(key) + copy_bytes(value);
   auto* early = static_cast<EarlyAttribute*>(keep_room(sizeof(EarlyAttribute) + bytes));
   if (early == nullptr) return DH_ERR_LIMIT;
@@ -221,9 +249,10 @@ void TensorTable::attach_early_locked(TensorEntry* entry) {
 
 TensorEntry* TensorTable::add_locked(const dh_tensor& tensor, const char* model, uint64_t hash, dh_loss_reason* loss) {
   const uint32_t id = count_.load(std::memory_order_relaxed);
+  // Without an entry there is nowhere to cache the answer; a tensor that nobody asked for is not lost.
+  const auto is_off = [&] { return selection_.level_of(model, tensor.name, tensor.op, tensor.role) == DH_LEVEL_OFF; };
   if (id == max_tensors_) {
-    // Without an entry there is nowhere to cache the answer; a tensor that nobody asked for is not lost.
-    if (selection_.level_of(model, tensor.name, tensor.op, tensor.role) == DH_LEVEL_OFF) return nullptr;
+    if (is_off()) return nullptr;
     *loss = DH_LOSS_TOO_MANY_TENSORS;
     return &nobody();
   }
@@ -239,6 +268,7 @@ TensorEntry* TensorTable::add_locked(const dh_tensor& tensor, const char* model,
                    ? strings_->take_if_room(static_cast<size_t>(bytes), alignof(const char*))
                    : nullptr;
   if (room == nullptr) {
+    if (is_off()) return nullptr;
     *loss = DH_LOSS_NO_DESCRIPTOR_ROOM;
     return &nobody();
   }
@@ -278,9 +308,13 @@ dh_level TensorTable::level(TensorEntry& entry) {
 
 void TensorTable::select(const Selection& selection) {
   lock();
+  select_locked(selection);
+  unlock();
+}
+
+void TensorTable::select_locked(const Selection& selection) {
   selection_ = selection;
   generation_.fetch_add(1, std::memory_order_release);
-  unlock();
 }
 
 }  // namespace dumphook

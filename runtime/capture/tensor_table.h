@@ -109,15 +109,21 @@ class TensorTable {
   dh_level level(TensorEntry& entry);
   // Takes a new selection for all tensors from now on.
   void select(const Selection& selection);
+  void select_locked(const Selection& selection);  // between lock() and unlock()
   const Selection& selection() const { return selection_; }
 
   // Copies into the string arena. Without room for all: NULL or false, and nothing is used up. NULL is copied as "".
   // Takes the lock.
   const char* keep_string(const char* text);
   bool keep_strings(Span<const char* const> texts, const char** copies);
+  // Whether the string arena has that much left now. Takes the lock.
+  bool has_room(uint64_t bytes);
   // Room in the string arena, 8-byte aligned; NULL when it is full. Takes the lock.
   void* keep_room(size_t bytes);
-  // Sets an attribute of a tensor, which need not be known yet. Takes the lock.
+  // Sets an attribute of a tensor, which need not be known yet. Takes the lock. DH_ERR_LIMIT beyond what a descriptor
+  // takes.
+  static constexpr uint32_t kMaxAttributes = 32;
+  static constexpr size_t kMaxAttributeBytes = 16384;
   Status add_attribute(const char* model, const char* name, const char* key, const char* value);
   void lock() { pthread_mutex_lock(&mutex_); }
   void unlock() { pthread_mutex_unlock(&mutex_); }
@@ -127,6 +133,7 @@ class TensorTable {
   TensorEntry* add_locked(const dh_tensor& tensor, const char* model, uint64_t hash, dh_loss_reason* loss);
   static void attach_locked(TensorEntry* entry, TensorAttribute* attribute);
   void attach_early_locked(TensorEntry* entry);
+  bool has_room_for_attribute(const char* model, const char* name, const char* key, const char* value);
 
   TensorEntry* entries_ = nullptr;
   std::atomic<uint32_t>* buckets_ = nullptr;  // tensor id + 1; 0 = empty

@@ -286,22 +286,6 @@ Status check_levels(const char* list, ErrorText* error) {
   return DH_OK;
 }
 
-// Parts of the contract that this version does not have are refused rather than ignored.
-Status check_supported(const Selection& selection, const dh_options& options, ErrorText* error) {
-  const char* list = selection.levels;
-  char rule[DH_MAX_NAME_BYTES + 16];
-  bool other_level = selection.level == DH_LEVEL_HASH || selection.level == DH_LEVEL_STATS;
-  while (next_list_item(&list, rule, sizeof rule)) {
-    const char* level = std::strrchr(rule, '=') + 1;  // check_levels saw it
-    other_level |= std::strcmp(level, "hash") == 0 || std::strcmp(level, "stats") == 0;
-  }
-  if (other_level) return error->fail(DH_ERR_UNSUPPORTED, "levels hash and stats are not in this version: use full");
-  if (text_length(options.triggers) != 0) {
-    return error->fail(DH_ERR_UNSUPPORTED, "triggers are not in this version: remove \"triggers\"");
-  }
-  return DH_OK;
-}
-
 }  // namespace
 
 Status ErrorText::fail(Status status, const char* format, ...) {
@@ -469,8 +453,11 @@ Status Options::finish(ErrorText* error) {
   if (o.max_open_frames > DH_MAX_OPEN_FRAMES) {
     return error->fail(DH_ERR_OPTION, "max_open_frames is %u: at most %d", o.max_open_frames, DH_MAX_OPEN_FRAMES);
   }
-  if (o.policy == DH_POLICY_DROP_FRAME || o.policy == DH_POLICY_DEGRADE) {
-    return error->fail(DH_ERR_UNSUPPORTED, "policies drop_frame and degrade are not in this version: drop or block");
+  if (o.on_full != DH_ON_FULL_STOP || o.quota_bytes != 0) {
+    return error->fail(DH_ERR_UNSUPPORTED, "on_full = retry or rotate, and quota_bytes, are not in this version");
+  }
+  if (text_length(o.triggers) != 0) {
+    return error->fail(DH_ERR_UNSUPPORTED, "triggers are not in this version: remove \"triggers\"");
   }
   if (o.pretrigger_bytes != 0) {
     return error->fail(DH_ERR_UNSUPPORTED, "pretrigger_bytes: triggers are not in this version");
@@ -493,7 +480,7 @@ Status make_selection(const dh_options& o, Selection* selection, ErrorText* erro
   selection->frame_first = o.frame_first;
   selection->frame_last = o.frame_last;
   selection->bytes_per_frame = o.bytes_per_frame;
-  return check_supported(*selection, o, error);
+  return DH_OK;
 }
 
 Status set_selection_lines(const char* text, Selection* selection, ErrorText* error) {

@@ -2,16 +2,35 @@
 #include "encode/encoder.h"
 
 #include <cstring>
+#include <new>
 
+#include "base/dtype.h"
 #include "capture/hook.h"
 #include "wire/codec.h"
 
 namespace dumphook {
 namespace {
 
-constexpr uint32_t kMaxAttributes = 32;
 constexpr size_t kMaxDescriptorBytes = 32768;  // without scales: names, origin names and attributes
 constexpr size_t kMaxChannelBytes = kMaxTopicBytes + 128;
+constexpr size_t kMaxSummaryBytes = 1536;  // a digest, or statistics with their histogram
+
+void set_key(const TensorEntry& entry, const Record& record, TensorKey* key) {
+  key->descriptor_hash = entry.descriptor_hash;
+  key->frame = record.frame;
+  key->capture_id = record.capture_id;
+  key->instance = record.instance;
+  key->occurrence = record.occurrence;
+}
+
+SpoolEntry last_part_of(const TensorEntry& entry, const Record& record) {
+  SpoolEntry message;
+  message.tensor_id = entry.tensor_id;
+  message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
+  message.frame = record.frame;
+  message.last_part = true;
+  return message;
+}
 
 }  // namespace
 
@@ -27,6 +46,8 @@ bool Encoder::open(const EncoderOptions& options, Arena& arena, Pool* pool, Tens
   scratch_ = static_cast<uint8_t*>(arena.take(options.part_bytes, 64));
   quant_ = static_cast<uint8_t*>(arena.take(static_cast<size_t>(quant_bytes(kMaxQuantCount, true)), 8));
   lz4_state_ = arena.take(kLz4StateBytes, 8);
+  meter_ = arena.take_array<StatisticsMeter>(1);
+  if (!arena.is_measuring() && arena.ok()) ::new (static_cast<void*>(meter_)) StatisticsMeter;
   return arena.ok();
 }
 
@@ -123,7 +144,10 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
   view.planes = {planes, record.plane_count};
   view.quant_kind = record.quant_kind;
   view.quant_axis = record.quant_axis;
-  if (record.quant_count != 0) {
+  if (record.quant_count != 0 && pool_->is_note(first_block)) {
+    view.scale = {&record.note_scale, 1};
+    if (record.has_zero_point) view.zero_point = {&record.note_zero_point, 1};
+  } else if (record.quant_count != 0) {
     const uint64_t begin = align_up(record.stored_bytes, uint64_t{8});
     copy_from_chain(block_at(first_block, begin), static_cast<uint32_t>(begin % pool_->block_bytes()), quant_,
                     quant_bytes(record.quant_count, record.has_zero_point));
@@ -135,10 +159,10 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
   }
   view.node_index = entry.node_index;
   view.output_slot = entry.output_slot;
-  AttributeView attributes[kMaxAttributes];
+  AttributeView attributes[TensorTable::kMaxAttributes];
   uint32_t attribute_count = 0;
   for (const TensorAttribute* attribute = entry.attributes.load(std::memory_order_acquire);
-       attribute != nullptr && attribute_count < kMaxAttributes; attribute = attribute->next) {
+       attribute != nullptr && attribute_count < TensorTable::kMaxAttributes; attribute = attribute->next) {
     bool newer = false;  // the list is newest first, and the newest value of a key holds
     for (uint32_t i = 0; i < attribute_count; ++i) newer |= std::strcmp(attributes[i].key, attribute->key) == 0;
     if (!newer) attributes[attribute_count++] = {attribute->key, attribute->value};
@@ -152,13 +176,13 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
   SpoolEntry message;
   message.tensor_id = entry.tensor_id;
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
+  message.descriptor = true;
   size_t written = 0;
   const bool emitted = emitter_->emit(
       message, max_bytes, 0,
       [&](Bytes out, uint64_t seq) {
         const size_t bytes = write_descriptor(out, seq, view);
-        const bool kept = bytes != 0 && state_->keep_descriptor(entry.tensor_id, {out.data, bytes});
-        return kept ? bytes : size_t{0};
+        return bytes != 0 && state_->reserve_descriptor(entry.tensor_id, bytes) ? bytes : size_t{0};
       },
       &written);
   if (!emitted) {
@@ -182,11 +206,7 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   const bool single_record = record.first && record.last;
 
   PartView part;
-  part.descriptor_hash = entry.descriptor_hash;
-  part.frame = record.frame;
-  part.capture_id = record.capture_id;
-  part.instance = record.instance;
-  part.occurrence = record.occurrence;
+  set_key(entry, record, &part);
   part.part_index = static_cast<uint32_t>(offset / options_.part_bytes);
   part.part_count = static_cast<uint32_t>(parts);
   part.offset = offset;
@@ -203,10 +223,7 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
       part.digest = digest.digest();
     }
   }
-  SpoolEntry message;
-  message.tensor_id = entry.tensor_id;
-  message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
-  message.frame = record.frame;
+  SpoolEntry message = last_part_of(entry, record);
   message.last_part = part.part_index + 1 == part.part_count;
   size_t written = 0;
   const bool emitted = emitter_->emit(
@@ -231,6 +248,65 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   offset_ += bytes;
   if (offset_ < record.stored_bytes) block_ = block_at(block_, options_.part_bytes);
   return Step::progressed;
+}
+
+Step Encoder::encode_digest(TensorEntry& entry, const Record& record) {
+  DigestView view;
+  set_key(entry, record, &view);
+  view.value = record.digest;
+  view.dtype = record.dtype;
+  view.shape = {record.shape, record.rank};
+  view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
+  const bool emitted = emitter_->emit(last_part_of(entry, record), kMaxSummaryBytes, view.capture_time_ns,
+                                      [&view](Bytes out, uint64_t seq) { return write_tensor_digest(out, seq, view); });
+  return emitted ? Step::progressed : Step::blocked;
+}
+
+Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block) {
+  if (spool_->reserve(kMessageHeaderBytes + kMaxSummaryBytes).data == nullptr) return Step::blocked;
+  TensorStatistics measured;
+  if (record.content == Content::measured) {
+    int32_t zero_point = 0;
+    const bool has_zero = record.quant_kind == DH_QUANT_PER_TENSOR && record.has_zero_point;
+    if (has_zero) {
+      const uint64_t at = align_up(record.stored_bytes, uint64_t{8}) + sizeof(float);
+      copy_from_chain(block_at(first_block, at), static_cast<uint32_t>(at % pool_->block_bytes()),
+                      reinterpret_cast<uint8_t*>(&zero_point), sizeof zero_point);
+    }
+    meter_->begin(record.dtype, record.total_bytes * 8 / dtype_bits(record.dtype), has_zero ? &zero_point : nullptr);
+    uint32_t block = first_block;
+    for (uint64_t left = record.stored_bytes; left != 0; block = pool_->next(block)) {
+      const uint64_t bytes = left < pool_->block_bytes() ? left : pool_->block_bytes();
+      meter_->update(pool_->block(block), static_cast<size_t>(bytes));
+      left -= bytes;
+    }
+    meter_->finish(&measured);
+  }
+  const TensorStatistics& statistics = record.content == Content::measured ? measured : pool_->statistics(first_block);
+  StatisticsView view;
+  set_key(entry, record, &view);
+  view.dtype = record.dtype;
+  view.shape = {record.shape, record.rank};
+  view.count = statistics.count;
+  view.sampled = statistics.sampled;
+  view.min = statistics.min;
+  view.max = statistics.max;
+  view.mean = statistics.mean;
+  view.variance = statistics.variance;
+  view.nan = statistics.nan;
+  view.pos_inf = statistics.pos_inf;
+  view.neg_inf = statistics.neg_inf;
+  view.zeros = statistics.zeros;
+  view.saturated = statistics.saturated;
+  view.histogram_first_exponent = statistics.histogram_first_exponent;
+  view.histogram = {statistics.histogram, statistics.histogram_size};
+  view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
+  SpoolEntry message = last_part_of(entry, record);
+  message.last_part = record.content == Content::measured;  // the other kind was counted as lost by the hook
+  const bool emitted =
+      emitter_->emit(message, kMaxSummaryBytes, view.capture_time_ns,
+                     [&view](Bytes out, uint64_t seq) { return write_tensor_statistics(out, seq, view); });
+  return emitted ? Step::progressed : Step::blocked;
 }
 
 Step Encoder::step() {
@@ -261,7 +337,12 @@ Step Encoder::step() {
       }
       described_ = true;
     }
-    outcome = encode_part(entry, record);
+    switch (record.content) {
+      case Content::bytes: outcome = encode_part(entry, record); break;
+      case Content::digest: outcome = encode_digest(entry, record); break;
+      default: outcome = encode_statistics(entry, record, first_block); break;
+    }
+    if (record.content != Content::bytes && outcome == Step::progressed) offset_ = record.stored_bytes;
     if (outcome != Step::progressed || offset_ < record.stored_bytes) return outcome;
   }
   finish_record(record, first_block, false, DH_LOSS_REASON_COUNT);
@@ -289,6 +370,7 @@ void Encoder::finish_record(const Record& record, uint32_t first_block, bool los
   if (record.last) {
     ++frames_->slot(record.frame_slot).encoded;
     if (!record.first) lost = broken != nullptr && !record.truncated;
+    if (record.content == Content::statistics) lost = false;  // counted by the hook
     if (lost) tensors_->entry(record.tensor_id).lost[broken == nullptr ? reason : broken->reason].add(record.frame);
     if (broken != nullptr) broken->set = false;
   } else if (lost && broken == nullptr) {

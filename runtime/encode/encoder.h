@@ -10,6 +10,7 @@
 #include "capture/tensor_table.h"
 #include "encode/emitter.h"
 #include "encode/stream_state.h"
+#include "measure/statistics.h"
 #include "measure/xxh64.h"
 #include "pool/pool.h"
 #include "spool/spool.h"
@@ -45,6 +46,8 @@ class Encoder {
  private:
   bool describe(TensorEntry& entry, const Record& record, uint32_t first_block, Step* step);
   Step encode_part(TensorEntry& entry, const Record& record);
+  Step encode_digest(TensorEntry& entry, const Record& record);
+  Step encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block);
   ConstBytes part_bytes(uint32_t bytes);
   void finish_record(const Record& record, uint32_t first_block, bool lost, dh_loss_reason reason);
   uint32_t block_at(uint32_t first_block, uint64_t offset) const;
@@ -60,6 +63,7 @@ class Encoder {
   uint8_t* scratch_ = nullptr;  // one part in one piece
   uint8_t* quant_ = nullptr;    // scales and zero points
   void* lz4_state_ = nullptr;
+  StatisticsMeter* meter_ = nullptr;
   // The record in work.
   uint64_t offset_ = 0;  // of the next part within the record
   uint32_t block_ = 0;   // where it begins

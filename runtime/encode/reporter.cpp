@@ -82,7 +82,7 @@ Step Reporter::end_frame(uint32_t index) {
     lost[reason] = slot.lost[reason].load(std::memory_order_relaxed);
     lost_sum += lost[reason];
   }
-  const bool abandoned = FrameTable::phase(slot.state.load(std::memory_order_relaxed)) == FramePhase::abandoned;
+  const bool abandoned = FrameTable::phase(slot.gate.state()) == FramePhase::abandoned;
   view.frame = slot.number;
   view.state = abandoned ? kFrameAbandoned : lost_sum != 0 ? kFrameIncomplete : kFrameComplete;
   view.seen = slot.seen.load(std::memory_order_relaxed);

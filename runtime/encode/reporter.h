@@ -41,6 +41,7 @@ class Reporter {
 
   // Any thread.
   void add_notice(Notice* notice);
+  bool has_notices() const { return notices_.load(std::memory_order_acquire) != nullptr; }
   // Changes of configuration that have been said: their memory is the caller's again. A list by `next`.
   Notice* take_spent() { return spent_.exchange(nullptr, std::memory_order_acquire); }
   void count_frame_begun() { frames_begun_.fetch_add(1, std::memory_order_relaxed); }

@@ -18,7 +18,7 @@
 
 namespace dumphook {
 
-// A copy in the string arena.
+// The descriptor of the streams that begin now, in the string arena.
 struct StreamState::Kept {
   uint8_t* data = nullptr;
   uint32_t bytes = 0;
@@ -72,20 +72,6 @@ bool StreamState::open(Arena& tables, uint32_t max_tensors, Arena* strings) {
   return true;
 }
 
-bool StreamState::keep(Kept* kept, ConstBytes bytes) {
-  if (bytes.size > kept->room) {
-    // Room to grow a little: a descriptor changes with its shape.
-    const size_t room = align_up(bytes.size + bytes.size / 8, size_t{8});
-    auto* data = static_cast<uint8_t*>(strings_->take_if_room(room, 8));
-    if (data == nullptr) return false;
-    kept->data = data;
-    kept->room = static_cast<uint32_t>(room);
-  }
-  std::memcpy(kept->data, bytes.data, bytes.size);
-  kept->bytes = static_cast<uint32_t>(bytes.size);
-  return true;
-}
-
 bool StreamState::has_channel(uint32_t tensor_id) const { return channels_[tensor_id].topic != nullptr; }
 
 bool StreamState::add_channel(uint32_t tensor_id, const char* model, const char* name) {
@@ -99,8 +85,25 @@ bool StreamState::add_channel(uint32_t tensor_id, const char* model, const char*
   return true;
 }
 
-bool StreamState::keep_descriptor(uint32_t tensor_id, ConstBytes message) {
-  return keep(&channels_[tensor_id].descriptor, message);
+bool StreamState::reserve_descriptor(uint32_t tensor_id, size_t bytes) {
+  Kept& kept = channels_[tensor_id].descriptor;
+  if (bytes <= kept.room) return true;
+  // Room to grow a little: a descriptor changes with its shape.
+  const size_t room = align_up(bytes + bytes / 8, size_t{8});
+  auto* data = static_cast<uint8_t*>(strings_->take_if_room(room, 8));
+  if (data == nullptr) return false;
+  if (kept.bytes != 0) std::memcpy(data, kept.data, kept.bytes);
+  kept.data = data;
+  kept.room = static_cast<uint32_t>(room);
+  return true;
+}
+
+void StreamState::pass(const SpoolEntry& entry, ConstBytes record) {
+  if (!entry.descriptor) return;
+  const ConstBytes message = record.from(kMessageHeaderBytes);
+  Kept& kept = channels_[entry.tensor_id].descriptor;
+  std::memcpy(kept.data, message.data, message.size);
+  kept.bytes = static_cast<uint32_t>(message.size);
 }
 
 bool StreamState::add_graph(ConstBytes message) {

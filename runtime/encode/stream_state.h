@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "spool/spool.h"
 
 namespace dumphook {
 
@@ -43,8 +44,8 @@ class StreamState {
   // Declares the tensor's channel. False when the topic does not fit.
   bool add_channel(uint32_t tensor_id, const char* model, const char* name);
   bool has_channel(uint32_t tensor_id) const;
-  // Keep an encoded message to repeat in every later stream. False when it does not fit.
-  bool keep_descriptor(uint32_t tensor_id, ConstBytes message);
+  // Room for an encoded descriptor that later streams will repeat. False when there is none.
+  bool reserve_descriptor(uint32_t tensor_id, size_t bytes);
   // The message stays valid as long as the session. False when there are kMaxGraphMessages already.
   bool add_graph(ConstBytes message);
   // The latest totals, which every later stream begins with.
@@ -58,6 +59,10 @@ class StreamState {
   uint64_t take_stream_seq() { return next_stream_seq_++; }
   uint64_t next_stream_seq() const { return next_stream_seq_; }
   const SessionInfo& info() const { return info_; }
+
+  // --- told by whoever moves a stream's beginning -------------------------------------------------------------------
+  // A stream that begins behind this entry of the spool repeats what it says. In order; once more does no harm.
+  void pass(const SpoolEntry& entry, ConstBytes record);
 
   // --- read by sinks ----------------------------------------------------------------------------------------------
   // The preamble of stream number `stream`, item by item: first magic and Header, then Metadata, Schemas, Channels (the
@@ -80,7 +85,6 @@ class StreamState {
   static constexpr size_t kScratchBytes = 16384;
   static constexpr size_t kMaxCountersBytes = 640;  // without tensors of their own
 
-  bool keep(Kept* kept, ConstBytes bytes);
   StreamItem repeat(ConstBytes message, uint16_t channel_id, uint64_t log_time);
   size_t write_metadata(Bytes out, uint32_t stream, uint64_t first_stream_seq) const;
 

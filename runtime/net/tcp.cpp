@@ -62,7 +62,8 @@ void TcpSocket::adopt(int fd) {
   prepare(fd);
   set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  // A silent peer is noticed within half a minute.
+  // A silent peer is noticed within half a minute, also while it owes us acknowledgements.
+  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);
   set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);

@@ -7,17 +7,21 @@
 // link that another thread is rewriting; such a walk fails its compare-and-swap and starts again.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "base/memory_model.h"
 
 namespace dumphook {
 
-class BlockList {
+template <class Memory>
+class BasicBlockList {
  public:
+  template <class T>
+  using Atomic = typename Memory::template Atomic<T>;
   static constexpr uint32_t kNone = 0xFFFFFFFFu;
 
   // `links` has room for `count` numbers and must stay valid. All blocks are free afterwards, 0 first.
-  void open(std::atomic<uint32_t>* links, uint32_t count) {
+  void open(Atomic<uint32_t>* links, uint32_t count) {
     links_ = links;
     for (uint32_t i = 0; i < count; ++i) links_[i].store(i + 1 < count ? i + 1 : kNone, std::memory_order_relaxed);
     head_.store(pack(0, count == 0 ? kNone : 0), std::memory_order_relaxed);
@@ -32,7 +36,7 @@ class BlockList {
       if (free_.load(std::memory_order_relaxed) < static_cast<int64_t>(count)) return kNone;
       const uint32_t first = index(head);
       uint32_t last = first;
-      for (uint32_t i = 1; i < count && last != kNone; ++i) last = links_[last].load(std::memory_order_relaxed);
+      for (uint32_t i = 1; i < count && last != kNone; ++i) last = links_[last].load(std::memory_order_acquire);
       if (last == kNone) {
         // Too short, or a walk through links that changed underneath: only an unchanged head proves the former.
         const uint64_t now = head_.load(std::memory_order_acquire);
@@ -42,7 +46,7 @@ class BlockList {
       }
       const uint32_t rest = links_[last].load(std::memory_order_relaxed);
       if (head_.compare_exchange_weak(head, pack(head, rest), std::memory_order_acquire, std::memory_order_acquire)) {
-        links_[last].store(kNone, std::memory_order_relaxed);
+        links_[last].store(kNone, std::memory_order_release);  // who sees it in a walk sees the new head, too
         free_.fetch_sub(count, std::memory_order_relaxed);
         return first;
       }
@@ -55,7 +59,7 @@ class BlockList {
     free_.fetch_add(count, std::memory_order_relaxed);
     uint64_t head = head_.load(std::memory_order_relaxed);
     do {
-      links_[last].store(index(head), std::memory_order_relaxed);
+      links_[last].store(index(head), std::memory_order_release);
     } while (
         !head_.compare_exchange_weak(head, pack(head, first), std::memory_order_release, std::memory_order_relaxed));
   }
@@ -69,9 +73,11 @@ class BlockList {
   static uint32_t index(uint64_t head) { return static_cast<uint32_t>(head); }
   static uint64_t pack(uint64_t old_head, uint32_t first) { return ((old_head >> 32) + 1) << 32 | first; }
 
-  std::atomic<uint32_t>* links_ = nullptr;
-  alignas(64) std::atomic<uint64_t> head_{0};
-  alignas(64) std::atomic<int64_t> free_{0};
+  Atomic<uint32_t>* links_ = nullptr;
+  alignas(64) Atomic<uint64_t> head_{0};
+  alignas(64) Atomic<int64_t> free_{0};
 };
+
+using BlockList = BasicBlockList<RealMemory>;
 
 }  // namespace dumphook

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pool: raw tensor bytes between the hook and the worker. Fixed blocks; a tensor is a chain of them plus one Record,
 // which is kept at the chain's first block. reserve -> fill -> publish on any thread, peek -> read -> release on the
-// worker.
+// worker. Of tensors whose bytes stay behind there are notes: records with a digest or statistics, without blocks, and
+// with numbers beyond those of the blocks.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "dumphook/dumphook.h"
+#include "measure/statistics.h"
 #include "pool/block_list.h"
 #include "pool/queue.h"
 
@@ -17,6 +19,13 @@ namespace dumphook {
 
 // What the hook knew of a tensor besides its bytes. One record is one run of dense bytes; a tensor larger than the pool
 // (policy block) comes as several, in order, from one thread.
+enum class Content : uint8_t {
+  bytes,       // to be shipped
+  measured,    // bytes, of which the statistics are to be shipped (DH_LEVEL_STATS)
+  digest,      // no bytes, but their digest (DH_LEVEL_HASH)
+  statistics,  // a note in place of bytes that found no room (policy degrade): the tensor counts as lost
+};
+
 struct Record {
   uint64_t frame;
   uint64_t capture_id;
@@ -24,12 +33,15 @@ struct Record {
   uint64_t offset;        // of this record in it
   uint64_t stored_bytes;  // dense bytes in this record
   uint64_t capture_time_ns;
+  uint64_t digest;
   uint32_t tensor_id;
   uint32_t frame_slot;
   uint32_t instance;
   uint32_t occurrence;
   uint32_t block_count;
-  uint32_t quant_count;  // scales and zero points that follow the dense bytes, 8-byte aligned
+  uint32_t quant_count;  // scales and zero points that follow the dense bytes, 8-byte aligned; in a note, one of each
+  float note_scale;
+  int32_t note_zero_point;
   int32_t quant_axis;
   uint8_t quant_kind;
   uint8_t dtype;
@@ -38,6 +50,7 @@ struct Record {
   uint8_t rank;
   uint8_t logical_rank;
   uint8_t plane_count;
+  Content content;
   bool has_zero_point;
   bool has_strides;
   bool first;  // of its tensor
@@ -54,7 +67,7 @@ struct Record {
 class Pool {
  public:
   // Blocks, links, records and queue from `arena`; `arena` may only measure.
-  bool open(Arena& arena, uint64_t pool_bytes, uint32_t block_bytes);
+  bool open(Arena& arena, uint64_t pool_bytes, uint32_t block_bytes, uint32_t note_count);
 
   uint32_t block_bytes() const { return block_bytes_; }
   uint32_t block_count() const { return block_count_; }
@@ -66,16 +79,26 @@ class Pool {
   // --- the hook ---------------------------------------------------------------------------------------------------
   // A chain for `bytes`; BlockList::kNone when it does not fit now. blocks_for(bytes) must be <= block_count().
   uint32_t reserve(uint64_t bytes) { return free_.take(blocks_for(bytes)); }
+  // A note; BlockList::kNone when all are taken.
+  uint32_t reserve_note() {
+    const uint32_t taken = free_notes_.take(1);
+    return taken == BlockList::kNone ? taken : block_count_ + taken;
+  }
+  bool is_note(uint32_t number) const { return number >= block_count_; }
+  TensorStatistics& statistics(uint32_t note) { return statistics_[note - block_count_]; }
   Record& record(uint32_t first_block) { return records_[first_block]; }
   uint8_t* block(uint32_t number) { return memory_ + uint64_t{number} * block_bytes_; }
   uint32_t next(uint32_t number) const { return free_.next(number); }
   // Hands the filled chain to the worker.
   void publish(uint32_t first_block) { queue_.push(first_block); }
+  // Chains handed over so far, modulo 2^32; released() is how many of them the worker is done with.
+  uint32_t published() const { return queue_.pushed(); }
 
   // --- the worker -------------------------------------------------------------------------------------------------
   bool peek(uint32_t* first_block) const { return queue_.peek(first_block); }
   // Removes what peek showed and frees its blocks.
   void release(uint32_t first_block);
+  uint32_t released() const { return queue_.popped(); }
 
   uint64_t used_bytes() const;
   uint64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
@@ -83,11 +106,13 @@ class Pool {
 
  private:
   uint8_t* memory_ = nullptr;
-  Record* records_ = nullptr;
+  Record* records_ = nullptr;               // of blocks, then of notes
+  TensorStatistics* statistics_ = nullptr;  // of notes
   uint32_t block_bytes_ = 0;
   uint32_t block_count_ = 0;
   std::atomic<uint64_t> peak_{0};
   BlockList free_;
+  BlockList free_notes_;
   Queue queue_;
 };
 

@@ -4,16 +4,18 @@
 // Sized so that it cannot be full: every entry owns at least one pool block, and there are as many cells as blocks.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "base/memory_model.h"
 
 namespace dumphook {
 
-class Queue {
+template <class Memory>
+class BasicQueue {
  public:
   struct Cell {
-    std::atomic<uint32_t> turn;
-    uint32_t value;
+    typename Memory::template Atomic<uint32_t> turn;
+    typename Memory::template Plain<uint32_t> value;
   };
 
   // `cells` has room for `count` (a power of two, at least 2) cells and must stay valid.
@@ -27,13 +29,15 @@ class Queue {
 
   // Publishes; all the producer wrote before is visible to the consumer. False only when full. Any thread.
   bool push(uint32_t value) {
-    uint32_t at = tail_.load(std::memory_order_relaxed);
+    // Acquire and release, so that a producer sees at least the cells that those before it saw free: its own block says
+    // nothing about the cell it meets.
+    uint32_t at = tail_.load(std::memory_order_acquire);
     for (;;) {
       Cell& cell = cells_[at & mask_];
       const uint32_t turn = cell.turn.load(std::memory_order_acquire);
       const int32_t ahead = static_cast<int32_t>(turn - at);
       if (ahead == 0) {
-        if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
           cell.value = value;
           cell.turn.store(at + 1, std::memory_order_release);
           return true;
@@ -41,7 +45,7 @@ class Queue {
       } else if (ahead < 0) {
         return false;
       } else {
-        at = tail_.load(std::memory_order_relaxed);
+        at = tail_.load(std::memory_order_acquire);
       }
     }
   }
@@ -54,6 +58,10 @@ class Queue {
     return true;
   }
 
+  // Entries so far, modulo 2^32: pushed, any thread; popped, consumer only.
+  uint32_t pushed() const { return tail_.load(std::memory_order_acquire); }
+  uint32_t popped() const { return head_; }
+
   // Removes what peek() showed. Consumer only.
   void pop() {
     cells_[head_ & mask_].turn.store(head_ + mask_ + 1, std::memory_order_release);
@@ -63,8 +71,10 @@ class Queue {
  private:
   Cell* cells_ = nullptr;
   uint32_t mask_ = 0;
-  alignas(64) std::atomic<uint32_t> tail_{0};
+  alignas(64) typename Memory::template Atomic<uint32_t> tail_{0};
   alignas(64) uint32_t head_ = 0;
 };
+
+using Queue = BasicQueue<RealMemory>;
 
 }  // namespace dumphook

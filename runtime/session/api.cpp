@@ -46,7 +46,9 @@ DH_API uint64_t dh_required_bytes(const dh_options* from, dh_memory_plan* plan) 
   Options options;
   ErrorText error;
   dh_status status = options.assign(*from, &error);
-  if (status == DH_OK && from->config_file != nullptr) status = options.read_file(from->config_file, &error);
+  if (status == DH_OK && options.get().config_file != nullptr) {
+    status = options.read_file(options.get().config_file, &error);
+  }
   if (status == DH_OK) status = options.finish(&error);
   if (status == DH_OK) return Session::required_bytes(options.get(), plan);
   tell(options.get(), error);

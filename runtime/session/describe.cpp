@@ -130,23 +130,38 @@ Status Session::declare_model(const dh_model& model) {
   }
   tensors_.unlock();
 
+  // All or nothing: first the nodes are looked at, then said.
+  const auto* first = reinterpret_cast<const uint8_t*>(model.nodes);
+  // node_bytes is the caller's: a later header may have a longer dh_node.
+  const auto node_at = [&](uint32_t index) -> const dh_node& {
+    return *reinterpret_cast<const dh_node*>(first + size_t{model.node_bytes} * index);
+  };
+  const size_t message_bytes = 256 + flat_bytes(model.name) + flat_bytes(model.hash) + attribute_bytes;
+  uint64_t all_bytes = 0;
+  for (uint32_t i = 0; i < model.node_count; ++i) {
+    const dh_node& node = node_at(i);
+    if ((node.input_count != 0 && node.inputs == nullptr) || (node.output_count != 0 && node.outputs == nullptr) ||
+        node.visibility > DH_CONSTANT) {
+      return DH_ERR_ARGUMENT;
+    }
+    all_bytes += flat_bytes(node) + (i % kNodesPerMessage == 0 ? sizeof(Notice) + message_bytes + 16 : 0);
+  }
+  if (!tensors_.has_room(all_bytes)) {
+    log(DH_LOG_ERROR, "the model graph does not fit: raise descriptor_bytes");
+    return DH_ERR_LIMIT;
+  }
+
   auto* declared = static_cast<DeclaredModel*>(tensors_.keep_room(sizeof(DeclaredModel)));
   const char* kept_name = tensors_.keep_string(model.name);
   if (declared == nullptr || kept_name == nullptr) return DH_ERR_LIMIT;
 
-  const auto* first = reinterpret_cast<const uint8_t*>(model.nodes);
   uint32_t done = 0;
   do {
     NodeView nodes[kNodesPerMessage];
     uint32_t count = 0;
-    size_t max_bytes = 256 + flat_bytes(model.name) + flat_bytes(model.hash) + attribute_bytes;
+    size_t max_bytes = message_bytes;
     for (; count < kNodesPerMessage && done + count < model.node_count; ++count) {
-      // node_bytes is the caller's: a later header may have a longer dh_node.
-      const auto& node = *reinterpret_cast<const dh_node*>(first + size_t{model.node_bytes} * (done + count));
-      if ((node.input_count != 0 && node.inputs == nullptr) || (node.output_count != 0 && node.outputs == nullptr) ||
-          node.visibility > DH_CONSTANT) {
-        return DH_ERR_ARGUMENT;
-      }
+      const dh_node& node = node_at(done + count);
       NodeView& view = nodes[count];
       view.index = node.index;
       view.name = node.name;

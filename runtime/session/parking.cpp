@@ -19,10 +19,14 @@ Status Parking::open() {
   return event_fd_ < 0 ? DH_ERR_THREAD : DH_OK;
 }
 
+void Parking::close_descriptor() {
+  if (event_fd_ >= 0) ::close(event_fd_);
+  event_fd_ = -1;
+}
+
 void Parking::close() {
   if (event_fd_ < 0) return;
-  ::close(event_fd_);
-  event_fd_ = -1;
+  close_descriptor();
   pthread_cond_destroy(&condition_);
   pthread_mutex_destroy(&mutex_);
 }

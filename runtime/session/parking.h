@@ -16,10 +16,15 @@ class Parking {
  public:
   Status open();
   void close();
+  // In a forked child, where locks may be held for ever.
+  void close_descriptor();
 
   // --- the worker -------------------------------------------------------------------------------------------------
   // Says that it is about to sleep; check for work once more between prepare() and sleep().
-  void prepare() { parked_.store(true, std::memory_order_seq_cst); }
+  void prepare() {
+    parked_.store(true, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // what is checked now is no older; wake() has the other half
+  }
   // Sleeps until wake(), until `fd` (or -1) has one of `events`, or for timeout_ns.
   void sleep(int fd, short events, uint64_t timeout_ns);
   // Lets waiters look again.
@@ -29,6 +34,7 @@ class Parking {
 
   // --- everybody else ---------------------------------------------------------------------------------------------
   void wake() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst)) wake_slow();
   }
   // Waits for notify(), at most `timeout_ns`. May return early.

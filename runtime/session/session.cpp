@@ -14,6 +14,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 namespace dumphook {
@@ -27,6 +28,7 @@ constexpr uint64_t kGoodbyeNs = 1000 * kMillisecond;  // at most, of close_ms
 constexpr uint64_t kOpenFramePollNs = kMillisecond;
 constexpr uint64_t kIdlePollNs = 200 * kMillisecond;
 constexpr int kPartsPerRound = 16;
+constexpr uint32_t kMostNotes = 256;  // tensors waiting for the worker without their bytes
 constexpr size_t kMaxConfigBytes = 16384;
 
 std::atomic<uint32_t> next_serial{1};
@@ -65,6 +67,43 @@ bool watch_forks() {
   return false;
 }
 
+// Writing to a pipe that nobody reads, or beyond the file size limit, sends a signal that kills the app. The worker has
+// all signals blocked; on a thread of the app these two are held back, and forgotten if they came.
+class WriteSignalsHeldBack {
+ public:
+  WriteSignalsHeldBack() {
+    sigemptyset(&ours_);
+    sigaddset(&ours_, SIGPIPE);
+    sigaddset(&ours_, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &ours_, &before_);
+    // Those that were blocked and pending are the app's.
+    for (const int signal : {SIGPIPE, SIGXFSZ}) {
+      if (sigismember(&pending, signal) == 1) sigdelset(&ours_, signal);
+    }
+  }
+  ~WriteSignalsHeldBack() {
+    const timespec now = {0, 0};
+    while (sigtimedwait(&ours_, nullptr, &now) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WriteSignalsHeldBack(const WriteSignalsHeldBack&) = delete;
+
+ private:
+  sigset_t ours_;
+  sigset_t before_;
+};
+
+// To the calling thread's own.
+bool add_niceness(int added) {
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  errno = 0;
+  const int now = getpriority(PRIO_PROCESS, thread);
+  return errno == 0 && setpriority(PRIO_PROCESS, thread, now + added) == 0;
+}
+
 size_t round_to_page(size_t bytes) { return align_up(bytes, kPageBytes); }
 
 }  // namespace
@@ -79,7 +118,8 @@ bool Session::carve(Arena& arena, dh_memory_plan* plan) {
     *part += arena.used_bytes() - mark;
     mark = arena.used_bytes();
   };
-  pool_.open(arena, options_.raw_pool_bytes, options_.block_bytes);
+  pool_.open(arena, options_.raw_pool_bytes, options_.block_bytes,
+             options_.max_tensors < kMostNotes ? options_.max_tensors : kMostNotes);
   account(&parts.raw_pool_bytes);
 
   auto* spool_memory = static_cast<uint8_t*>(arena.take(static_cast<size_t>(options_.spool_bytes), 64));
@@ -300,12 +340,11 @@ void* Session::run_worker(void* self) {
     }
     if (sched_setaffinity(0, sizeof cpus, &cpus) != 0) session->log(DH_LOG_WARNING, "thread_affinity was refused");
   }
-  if (session->options_.thread_priority != 0 &&
-      setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), session->options_.thread_priority) != 0) {
+  if (session->options_.thread_priority != 0 && !add_niceness(session->options_.thread_priority)) {
     session->log(DH_LOG_WARNING, "thread_priority was refused");
   }
   while (!session->closing_.load(std::memory_order_acquire)) {
-    if (!session->work()) session->park();
+    if (!session->work()) session->park(0);
   }
   session->drain_and_seal();
   return nullptr;
@@ -344,6 +383,8 @@ bool Session::work() {
   } else {
     progressed = encode_round(now_ns);
   }
+  encoded_end_.store(spool_.end(), std::memory_order_relaxed);
+  encoded_records_.store(pool_.released(), std::memory_order_release);
   if (flush_asked_.exchange(false, std::memory_order_relaxed)) sink->flush();
   last_step_ = sink->step(now_ns);
   progressed |= last_step_.progressed;
@@ -358,8 +399,10 @@ void Session::free_shipped() {
   while (!spool_.empty() && spool_.begin() < shipped_end) {
     const SpoolEntry& entry = spool_.entry(spool_.begin());
     if (entry.last_part) tensors_.entry(entry.tensor_id).shipped.fetch_add(1, std::memory_order_release);
+    state_.pass(entry, spool_.record(spool_.begin()));
     spool_.pop();
   }
+  released_end_.store(spool_.begin(), std::memory_order_release);
 }
 
 // What is in the spool and in the pool becomes a counted loss.
@@ -368,20 +411,25 @@ void Session::drop_all(dh_loss_reason reason) {
   while (!spool_.empty()) {
     const SpoolEntry& entry = spool_.entry(spool_.begin());
     if (entry.last_part) tensors_.entry(entry.tensor_id).lost[reason].add(entry.frame);
+    state_.pass(entry, spool_.record(spool_.begin()));
     spool_.pop();
   }
   while (encoder_.discard(reason)) {
   }
   reporter_.discard_frames();
+  released_end_.store(spool_.begin(), std::memory_order_release);
 }
 
-void Session::park() {
+void Session::park(uint64_t deadline_ns) {
   parking_.prepare();
-  const bool work_left = !discarding() && (!encoder_.idle() && spool_.empty());
+  const bool asked = reporter_.has_notices() || flush_asked_.load(std::memory_order_relaxed) ||
+                     (deadline_ns == 0 && closing_.load(std::memory_order_seq_cst));
+  const bool work_left = !discarding() && !encoder_.idle() && spool_.empty();
   const uint64_t now_ns = clock_.monotonic_ns();
   uint64_t until_ns = now_ns + (frames_.any_busy() ? kOpenFramePollNs : kIdlePollNs);
   if (last_step_.wake_ns < until_ns) until_ns = last_step_.wake_ns;
-  const bool now = work_left || closing_.load(std::memory_order_seq_cst) || until_ns <= now_ns;
+  if (deadline_ns != 0 && deadline_ns < until_ns) until_ns = deadline_ns;
+  const bool now = asked || work_left || until_ns <= now_ns;
   parking_.sleep(last_step_.fd, last_step_.poll_events, now ? 0 : until_ns - now_ns);
 }
 
@@ -398,7 +446,7 @@ void Session::drain_and_seal() {
     if (work()) continue;
     if (discarding()) break;
     if (encoder_.idle() && !frames_.any_busy() && read_totals(tensors_).in_flight == 0) break;
-    park();
+    park(deadline_ns);
   }
   if (discarding()) {
     drop_all(reason_for_the_rest());
@@ -423,7 +471,7 @@ void Session::drain_and_seal() {
     }
     last_step_ = sink->step(now_ns);
     free_shipped();
-    if (!last_step_.progressed && step != Step::progressed) park();
+    if (!last_step_.progressed && step != Step::progressed) park(goodbye_ns);
   }
   drop_all(reason_for_the_rest());
   sink->abandon();
@@ -479,7 +527,7 @@ Status Session::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
 void Session::apply_pending_selection(uint64_t next_frame) {
   tensors_.lock();
   const bool pending = selection_pending_.exchange(false, std::memory_order_relaxed);
-  const Selection selection = pending_selection_;
+  if (pending) tensors_.select_locked(pending_selection_);
   Notice* changes = nullptr;  // oldest first
   while (pending_changes_ != nullptr) {
     Notice* change = pending_changes_;
@@ -489,7 +537,6 @@ void Session::apply_pending_selection(uint64_t next_frame) {
   }
   tensors_.unlock();
   if (!pending) return;
-  tensors_.select(selection);
   __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
   while (changes != nullptr) {
     Notice* change = changes;
@@ -511,7 +558,12 @@ dh_frame Session::frame_begin(const dh_frame_info* info) {
     if (!wait_for_room(this, deadline_ns)) break;
     index = frames_.begin(number);
   }
-  if (index == FrameTable::kRefused) return FrameTable::refused_handle(number);
+  if (index == FrameTable::kRefused) {
+    tensors_.lock();
+    const bool selected = tensors_.selection().selects_frame(number, frames_selected_);
+    tensors_.unlock();
+    return selected ? FrameTable::refused_handle(number) : FrameTable::unselected_handle(number);
+  }
   FrameSlot& slot = frames_.slot(index);
   slot.capture_time_ns = info != nullptr ? info->capture_time_ns : 0;
   slot.begin_time_ns = clock_.monotonic_ns();
@@ -521,8 +573,15 @@ dh_frame Session::frame_begin(const dh_frame_info* info) {
   tensors_.lock();
   slot.selected = tensors_.selection().selects_frame(number, frames_selected_);
   slot.byte_limit = tensors_.selection().bytes_per_frame;
-  frames_selected_ += slot.selected ? 1 : 0;
+  const bool refused = slot.selected && options_.policy == DH_POLICY_DROP_FRAME &&
+                       !frames_.fits(pool_.used_bytes(), pool_.capacity_bytes());
+  frames_selected_ += slot.selected && !refused ? 1 : 0;
   tensors_.unlock();
+  if (refused) {
+    frames_.refuse(index);
+    parking_.wake();
+    return FrameTable::refused_handle(number);
+  }
   if (slot.selected) reporter_.count_frame_begun();
   frames_.admit(index);
   parking_.wake();
@@ -530,6 +589,7 @@ dh_frame Session::frame_begin(const dh_frame_info* info) {
 }
 
 Status Session::frame_end(dh_frame frame) {
+  if ((frame & 0xFF) == FrameTable::kUnselected) return DH_OK;
   if (!frames_.end(frame)) return (frame & 0xFF) == FrameTable::kRefused ? DH_DROPPED : DH_ERR_ARGUMENT;
   parking_.wake();
   return DH_OK;
@@ -571,10 +631,15 @@ Status Session::configure(const char* text) {
 
 Status Session::flush(uint32_t timeout_ms) {
   const uint64_t deadline_ns = clock_.monotonic_ns() + timeout_ms * kMillisecond;
-  const uint64_t target = read_totals(tensors_).seen;
+  // First all that is in the pool now must be encoded, then all that is in the spool then must have left it.
+  const uint32_t published = pool_.published();
+  uint64_t encoded_end = ~uint64_t{0};
   for (;;) {
-    const Totals totals = read_totals(tensors_);
-    if (totals.shipped + lost_sum(totals) >= target) return DH_OK;
+    if (encoded_end == ~uint64_t{0} &&
+        static_cast<int32_t>(encoded_records_.load(std::memory_order_acquire) - published) >= 0) {
+      encoded_end = encoded_end_.load(std::memory_order_relaxed);
+    }
+    if (encoded_end != ~uint64_t{0} && released_end_.load(std::memory_order_acquire) >= encoded_end) return DH_OK;
     const uint64_t now_ns = clock_.monotonic_ns();
     if (now_ns >= deadline_ns) return DH_TIMEOUT;
     flush_asked_.store(true, std::memory_order_relaxed);
@@ -587,6 +652,7 @@ Status Session::flush(uint32_t timeout_ms) {
 
 Status Session::pump(uint32_t budget_us) {
   if (has_worker_ || working_.exchange(true, std::memory_order_acquire)) return DH_SKIPPED;
+  const WriteSignalsHeldBack held_back;
   const uint64_t until_ns = clock_.monotonic_ns() + uint64_t{budget_us} * 1000;
   bool progressed = work();
   const bool any = progressed;
@@ -616,7 +682,9 @@ Status Session::counters(dh_counter_values* values) {
 
 Status Session::close() {
   if (!alive()) {
-    // The parent's worker and descriptors are not ours to finish; only our copy of the memory is.
+    // The parent's worker is not ours to finish; our copies of the descriptors and of the memory are.
+    sink_.get()->abandon();
+    parking_.close_descriptor();
     release_memory();
     return DH_ERR_CLOSED;
   }
@@ -626,6 +694,7 @@ Status Session::close() {
     parking_.wake();
     pthread_join(worker_, nullptr);
   } else {
+    const WriteSignalsHeldBack held_back;
     drain_and_seal();
   }
   const Totals totals = read_totals(tensors_);

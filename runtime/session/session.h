@@ -61,7 +61,7 @@ class Session {
   void free_shipped();
   void drop_all(dh_loss_reason reason);
   bool discarding() const;
-  void park();
+  void park(uint64_t deadline_ns);  // 0: until asked to close
   void drain_and_seal();
   dh_loss_reason reason_for_the_rest() const;
   void report_unmatched();
@@ -124,6 +124,10 @@ class Session {
   bool has_worker_ = false;
   std::atomic<uint32_t> closing_{false};
   std::atomic<uint32_t> flush_asked_{false};
+  // For flush: what was taken from the pool, where the spool ended then, and what has left it.
+  std::atomic<uint32_t> encoded_records_{0};
+  std::atomic<uint64_t> encoded_end_{0};
+  std::atomic<uint64_t> released_end_{0};
   std::atomic<uint32_t> acknowledged_{false};  // as the sink last said
   std::atomic<uint32_t> working_{false};       // somebody is inside work()
 };

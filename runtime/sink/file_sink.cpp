@@ -126,6 +126,11 @@ bool FileSink::begin_segment(uint64_t now_ns) {
   const SpoolEntry* first = first_message(*context_.spool, cursor_);
   first_stream_seq_ = first != nullptr ? first->stream_seq : context_.state->next_stream_seq();
   preamble_end_ = context_.spool->end();
+  // What is written but still in the spool lies before this segment.
+  const Spool& spool = *context_.spool;
+  for (uint64_t at = spool.begin(); at != cursor_; at = spool.next(at)) {
+    context_.state->pass(spool.entry(at), spool.record(at));
+  }
   segment_began_ns_ = now_ns;
   index_.begin_segment();
   segment_has_data_ = folder_synced_ = false;

@@ -293,7 +293,8 @@ StreamSink::Progress StreamSink::send_large_item() {
 bool StreamSink::is_skipped(uint64_t position) const {
   const SpoolEntry& entry = context_.spool->entry(position);
   if (entry.kind == EntryKind::channel) return position < preamble_end_;
-  return acknowledged_ && entry.stream_seq <= durable_seq_;
+  // What follows may refer to a descriptor that this stream did not repeat.
+  return acknowledged_ && entry.stream_seq <= durable_seq_ && !entry.descriptor;
 }
 
 StreamSink::Progress StreamSink::send_records() {
@@ -400,7 +401,7 @@ void StreamSink::update_shipped() {
       if (entry.kind == EntryKind::message && entry.stream_seq > durable_seq_) break;
       shipped_end_ = spool.next(shipped_end_);
     }
-  } else if (decided_ || spool.used_bytes() > spool.capacity() / 2) {
+  } else if (decided_) {
     shipped_end_ = cursor_;
   }
 }

@@ -6,7 +6,7 @@
 //
 // Unacknowledged (the peer never said Hello within hello_ns): what the kernel took is shipped. Acknowledged: what the
 // peer calls durable is; after a cut the first entry that is not goes out again. Until it is known which, entries are
-// held back from shipped_end(), unless the spool is more than half full.
+// held back from shipped_end(): at most for hello_ns.
 #pragma once
 
 #include "sink/host_receiver.h"

@@ -319,6 +319,34 @@ class Reader {
       if (is_new_) ++out_.descriptors;
     }
     if (table.part() != nullptr && is_new_) part(table);
+    if (table.part() == nullptr && table.key() != nullptr && is_new_) summary(table);
+  }
+
+  void summary(const dumphook::TensorMessage& table) {
+    const auto& key = *table.key();
+    const auto described = described_.find(key.descriptor_hash());
+    if (described == described_.end()) return wrong("a summary comes before its descriptor");
+    if (out_.frames[key.frame()].begins == 0) wrong("a summary comes before its FrameBegin");
+    if (out_.frames[key.frame()].ends != 0) wrong("a summary comes after its FrameEnd");
+    Summary summary;
+    summary.name = described->second.name;
+    summary.scale = described->second.scale;
+    summary.frame = key.frame();
+    summary.capture_id = key.capture_id();
+    if (table.digest() != nullptr) summary.digest = table.digest()->value();
+    if (const auto* statistics = table.statistics()) {
+      summary.has_statistics = true;
+      summary.count = statistics->count();
+      summary.sampled = statistics->sampled();
+      summary.nan = statistics->nan();
+      summary.zeros = statistics->zeros();
+      summary.saturated = statistics->saturated();
+      summary.min = statistics->min();
+      summary.max = statistics->max();
+      summary.mean = statistics->mean();
+      summary.variance = statistics->variance();
+    }
+    out_.summaries.push_back(summary);
   }
 
   void part(const dumphook::TensorMessage& table) {

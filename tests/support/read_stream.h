@@ -31,6 +31,16 @@ struct Tensor {
   bool whole() const { return have == total && (total != 0 || parts == 1); }
 };
 
+// A tensor of which only this was kept.
+struct Summary {
+  std::string name;
+  uint64_t frame = 0, capture_id = 0;
+  bool has_statistics = false;
+  uint64_t digest = 0, count = 0, sampled = 0, nan = 0, zeros = 0, saturated = 0;
+  double min = 0, max = 0, mean = 0, variance = 0;
+  std::vector<float> scale;
+};
+
 struct Frame {
   uint64_t begins = 0, ends = 0, seen = 0, accepted = 0;
   uint32_t state = 99;
@@ -73,6 +83,7 @@ struct Stream {
   std::vector<std::string> wrong;  // rules of FORMAT.md that are broken
   std::map<std::string, std::string> metadata;
   std::map<uint64_t, Tensor> tensors;  // by capture_id
+  std::vector<Summary> summaries;
   std::map<uint64_t, Frame> frames;
   std::map<std::string, Graph> graphs;
   std::map<uint32_t, std::string> names;  // by tensor id

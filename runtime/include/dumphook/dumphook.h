@@ -186,10 +186,10 @@ typedef enum dh_log_level { DH_LOG_ERROR = 0, DH_LOG_WARNING = 1, DH_LOG_INFO = 
 #define DH_MAX_OPEN_FRAMES 64
 
 /* Bits of dh_options.flags. */
-#define DH_FLAG_NO_WORKER 0x1u      /* no thread: the app calls dh_pump */
-#define DH_FLAG_INSECURE 0x2u       /* allow plain TCP to other machines */
-#define DH_FLAG_KEEP_EARLY 0x4u     /* before the first peer: keep in the spool instead of discarding */
-#define DH_FLAG_DIGEST 0x8u         /* add a 64-bit digest to each tensor's last part */
+#define DH_FLAG_NO_WORKER 0x1u  /* no thread: the app calls dh_pump */
+#define DH_FLAG_INSECURE 0x2u   /* allow plain TCP to other machines */
+#define DH_FLAG_KEEP_EARLY 0x4u /* before the first peer: keep in the spool instead of discarding */
+#define DH_FLAG_DIGEST 0x8u     /* add a 64-bit digest to each tensor's last part, unless it is larger than the pool */
 #define DH_FLAG_ALLOW_CONTROL 0x10u /* the peer may change selection, levels, triggers */
 #define DH_FLAG_ALLOW_RUN 0x20u     /* the peer may push inputs (dh_serve) */
 #define DH_FLAG_ALLOW_BLOCK 0x40u   /* the peer may ask for policy block */
@@ -281,7 +281,8 @@ typedef struct dh_options {
 
   const char* config_file; /* read by dh_open after this struct; NULL = none */
 
-  /* Diagnostics: called from any thread that uses the session, never from inside dh_capture. Must not call dh_*. */
+  /* Diagnostics: called from any thread that uses the session; from inside dh_capture only where that does the
+   * worker's work (DH_FLAG_NO_WORKER with policy block). Must not call dh_*. */
   void (*on_log)(void* user, dh_log_level level, const char* text);
   void* on_log_user;
 
@@ -324,7 +325,7 @@ DH_API dh_status dh_open(const dh_options* options, dh_session** session);
  * `options` (may be NULL). With no sink in any of them: DH_SKIPPED and a NULL session. */
 DH_API dh_status dh_open_from_env(const dh_options* options, dh_session** session);
 
-/* Waits until all tensors captured so far are shipped. DH_TIMEOUT when timeout_ms passes first. */
+/* Waits until all tensors captured so far are shipped, or counted as lost. DH_TIMEOUT when timeout_ms passes first. */
 DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms);
 
 /* Ships what is left within close_ms, counts the rest as lost, seals the capture, frees everything. DH_DROPPED when

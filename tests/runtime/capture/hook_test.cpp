@@ -25,7 +25,7 @@ class HookTest : public ::testing::Test {
 
   void open(uint64_t pool_bytes, dh_policy policy = DH_POLICY_DROP) {
     const auto carve = [&](Arena& arena) {
-      pool_.open(arena, pool_bytes, kBlock);
+      pool_.open(arena, pool_bytes, kBlock, 4);
       tensors_.open(arena, &strings_, 16);
       frames_.open(arena, 64);
     };

@@ -24,7 +24,7 @@ class EncoderTest : public ::testing::Test {
  protected:
   void open(size_t spool_bytes, dh_policy policy = DH_POLICY_DROP, size_t string_bytes = 32768) {
     const auto carve = [&](Arena& arena) {
-      pool_.open(arena, 65536, 4096);
+      pool_.open(arena, 65536, 4096, 4);
       tensors_.open(arena, &names_, 8);
       frames_.open(arena, 64);
       state_.open(arena, 8, &strings_);

@@ -79,9 +79,8 @@ TEST_F(StreamStateTest, TextsTooLongForTheMetadataAreLeftOut_NotTheMetadata) {
 
 TEST_F(StreamStateTest, WhatDoesNotFitIsRefused_AndSmallerThingsStillFit) {
   EXPECT_TRUE(state_.add_channel(0, "m", "t"));
-  const std::vector<uint8_t> huge(5000, 7), small(100, 8);
-  EXPECT_FALSE(state_.keep_descriptor(0, {huge.data(), huge.size()}));
-  EXPECT_TRUE(state_.keep_descriptor(0, {small.data(), small.size()}));
+  EXPECT_FALSE(state_.reserve_descriptor(0, 5000));
+  EXPECT_TRUE(state_.reserve_descriptor(0, 100));
   EXPECT_TRUE(state_.add_channel(1, "m", "u"));
 }
 

@@ -20,7 +20,7 @@ struct Opened {
     memory.reset(static_cast<uint8_t*>(std::aligned_alloc(64, size)));
     memset(memory.get(), 0xA5, size);
     Arena arena{Bytes(memory.get(), size)};
-    opened = pool.open(arena, bytes, block_bytes);
+    opened = pool.open(arena, bytes, block_bytes, 2);
     used = arena.used_bytes();
     measured = measure.used_bytes();
   }
@@ -46,7 +46,7 @@ TEST(Pool, FailsCleanlyInAnArenaThatIsTooSmall) {
   std::vector<uint64_t> memory(1000);
   Arena arena{Bytes(reinterpret_cast<uint8_t*>(memory.data()), 8000)};
   Pool pool;
-  EXPECT_FALSE(pool.open(arena, 65536, 4096));
+  EXPECT_FALSE(pool.open(arena, 65536, 4096, 2));
 }
 
 TEST(Pool, AnEmptyTensorTakesOneBlock) {

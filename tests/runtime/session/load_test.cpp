@@ -160,6 +160,42 @@ TEST_F(LoadTest, EightProducers_UnderDrop_WithASinkFarTooSlow_CountEveryLoss) {
   EXPECT_GT(stream.tensors.size(), 0u);
 }
 
+TEST_F(LoadTest, UnderDropFrame_FramesAreThereWhole_OrNotAtAll) {
+  options_.policy = DH_POLICY_DROP_FRAME;
+  collector_.sleep_us = 500;
+  collector_.most_at_once = 20000;
+  ASSERT_EQ(dh_open(&options_, &session_), DH_OK);
+  Auditor auditor(session_);
+  const std::string largest(200000, 'x');  // so large is a frame
+  const dh_tensor tensor = u8_tensor("largest", largest);
+  const dh_frame first = begin_frame(session_, 1000000);
+  ASSERT_EQ(dh_capture_by_name(session_, first, &tensor), DH_OK);
+  dh_frame_end(session_, first);
+  ASSERT_EQ(dh_flush(session_, 10000), DH_OK);
+  ASSERT_TRUE(soon([&] { return counters_of(session_).frames_ended == 1; }));
+  Producers producers(session_, 4, 200, 40000);
+  producers.join();
+  collector_.sleep_us = 0;
+  collector_.most_at_once = SIZE_MAX;
+  auditor.join();
+  EXPECT_EQ(auditor.wrong, 0u) << "of " << auditor.samples;
+  EXPECT_EQ(dh_close(session_), DH_OK);
+  const Stream stream = test_reader::read_stream(collector_.bytes());
+  EXPECT_EQ(joined(stream.wrong), "");
+  std::map<uint64_t, int> accepted;
+  for (const auto& [key, status] : producers.outcome) accepted[key.frame] += status == DH_OK;
+  size_t whole = 0;
+  for (const auto& [number, count] : accepted) {
+    EXPECT_TRUE(count == 0 || count == 4) << number;
+    whole += count == 4;
+  }
+  EXPECT_GT(whole, 4u);
+  EXPECT_LT(whole, accepted.size()) << "the sink was not slow enough for this test";
+  for (const auto& [number, frame] : stream.frames) EXPECT_EQ(frame.state, 0u) << number;
+  EXPECT_EQ(stream.counters.back().lost.at(DH_LOSS_FRAME_REFUSED), (accepted.size() - whole) * 4);
+  EXPECT_EQ(stream.counters.back().lost_sum(), (accepted.size() - whole) * 4);
+}
+
 TEST_F(LoadTest, ASinkThatStallsAndComesBack_LosesWithReasons_ThenGoesOn) {
   ASSERT_EQ(dh_open(&options_, &session_), DH_OK);
   Auditor auditor(session_);

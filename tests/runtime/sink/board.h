@@ -73,10 +73,12 @@ class Board {
     view.tensor_id = tensor_id;
     view.name = name.c_str();
     SpoolEntry entry;
+    entry.tensor_id = tensor_id;
+    entry.descriptor = true;
     entry.channel_id = static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
     return emitter.emit(entry, 1024 + bytes, 0, [&](Bytes out, uint64_t seq) {
       const size_t written = write_descriptor(out, seq, view);
-      EXPECT_TRUE(state.keep_descriptor(tensor_id, out.first(written)));
+      EXPECT_TRUE(state.reserve_descriptor(tensor_id, written));
       return written;
     });
   }
@@ -85,6 +87,7 @@ class Board {
   void free_shipped(const Sink& sink) {
     while (!spool.empty() && spool.begin() < sink.shipped_end()) {
       if (spool.entry(spool.begin()).stream_seq != 0) last_shipped_seq = spool.entry(spool.begin()).stream_seq;
+      state.pass(spool.entry(spool.begin()), spool.record(spool.begin()));
       spool.pop();
     }
   }
