@@ -50,12 +50,6 @@ UuidValue random_uuid() {
   return uuid;
 }
 
-uint64_t lost_sum(const Totals& totals) {
-  uint64_t sum = 0;
-  for (const uint64_t lost : totals.lost) sum += lost;
-  return sum;
-}
-
 // A forked child inherits sessions whose worker and connection are the parent's.
 std::atomic<uint32_t> fork_count{0};
 std::atomic<uint32_t> forks_watched{false};

@@ -67,7 +67,7 @@ TEST_F(FrameTableTest, Beyond64_TheOldestIsAbandoned) {
   const uint32_t finished = table_->next_finished();
   ASSERT_NE(finished, FrameTable::kRefused);
   EXPECT_EQ(table_->slot(finished).number, 0u);
-  EXPECT_EQ(FrameTable::phase(table_->slot(finished).state.load()), FramePhase::abandoned);
+  EXPECT_EQ(FrameTable::phase(table_->slot(finished).gate.state()), FramePhase::abandoned);
 }
 
 TEST_F(FrameTableTest, IsRefusedWhileTheWorkerHasNotWrittenOldFrames_AndRecovers) {

@@ -15,7 +15,7 @@ namespace {
 struct Opened {
   Opened(uint64_t bytes, uint32_t block_bytes) {
     Arena measure = Arena::measuring();
-    Pool().open(measure, bytes, block_bytes);
+    Pool().open(measure, bytes, block_bytes, 2);
     size = (measure.used_bytes() + 63) / 64 * 64;
     memory.reset(static_cast<uint8_t*>(std::aligned_alloc(64, size)));
     memset(memory.get(), 0xA5, size);
