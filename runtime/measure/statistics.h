@@ -56,7 +56,9 @@ bool exceeds(const Statistics& statistics, double low, double high);
 
 // ---- Sampling
 
-// Elements that can be looked at in the time that copying all `count` takes; never more than `count`.
+// A sample_limit for begin() with which a tensor takes no longer than copying it does: one element in 128 bytes, but
+// 256 if there are so many. A tensor has a cost of its own, under a microsecond or two, that small ones do not earn
+// back.
 uint64_t affordable_sample(uint32_t dtype, uint64_t count);
 
 // Makes the statistics of one tensor after another. 8 KiB; no thread may share it.
