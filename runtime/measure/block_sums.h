@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statistics.cpp gathers from one block of elements, and the loop that gathers it one by one, for any element
-// type.
+// What is gathered from one block of elements, and the loop that gathers it one by one, for any element type.
 //
 // Sums are of x - shift, where the shift lies amid the block's values: what cancels in squares - sum² / n is then at
 // most a small multiple of the result, however far the values are from zero.
@@ -30,9 +29,9 @@ struct BlockSums {
 // How often each code came; four tables, so that equal neighbours do not wait for each other's store.
 using CodeLanes = uint32_t (*)[256];
 
-// A code is the biased exponent of a float: 2^(code - 127) <= |x| < 2^(code - 126). 0 is zero and what is subnormal,
-// 255 what is not finite. Exponents that a float does not have become 1 or 254. Integers have 127 and more, or 126 for
-// 0.
+// A code is the biased exponent of a float: 2^(code - 127) <= |x| < 2^(code - 126). Of floating-point types, 0 is zero
+// and what is subnormal, 255 what is not finite, and exponents that a float does not have become 1 or 254. Of integers,
+// what is below 127 is zero.
 constexpr int kCodeBias = 127;
 
 struct F32Element {

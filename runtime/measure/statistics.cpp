@@ -90,24 +90,24 @@ void StatisticsMeter::begin(uint32_t dtype, uint64_t count, const int32_t* zero_
   memset(spilled_, 0, sizeof spilled_);
 
   static constexpr Type kTypes[] = {
-      {Family::kRaw, 0, false, 0},
-      {Family::kF64, 0, false, 0x7FEFFFFFFFFFFFFF},
-      {Family::kF32, 0, false, 0x7F7FFFFF},
-      {Family::kHalves, 0, false, 0x477FE000},  // 65504
-      {Family::kHalves, 0, false, 0x7F7F0000},
-      {Family::kBytes, 0, false, 0x43E00000},  // 448
-      {Family::kBytes, 0, false, 0x47600000},  // 57344
-      {Family::kLongs, 64, true, 0},
-      {Family::kUnsignedLongs, 64, false, 0},
-      {Family::kInts, 32, true, 0},
-      {Family::kInts, 32, false, 0},
-      {Family::kHalves, 16, true, 0},
-      {Family::kHalves, 16, false, 0},
-      {Family::kBytes, 8, true, 0},
-      {Family::kBytes, 8, false, 0},
-      {Family::kBytes, 1, false, 0},
-      {Family::kNibbles, 4, true, 0},
-      {Family::kNibbles, 4, false, 0},
+      {Family::kRaw, 0, false, 0},                   // DH_RAW
+      {Family::kF64, 0, false, 0x7FEFFFFFFFFFFFFF},  // DH_F64
+      {Family::kF32, 0, false, 0x7F7FFFFF},          // DH_F32
+      {Family::kHalves, 0, false, 0x477FE000},       // DH_F16: 65504
+      {Family::kHalves, 0, false, 0x7F7F0000},       // DH_BF16
+      {Family::kBytes, 0, false, 0x43E00000},        // DH_F8E4M3: 448
+      {Family::kBytes, 0, false, 0x47600000},        // DH_F8E5M2: 57344
+      {Family::kLongs, 64, true, 0},                 // DH_I64
+      {Family::kUnsignedLongs, 64, false, 0},        // DH_U64
+      {Family::kInts, 32, true, 0},                  // DH_I32
+      {Family::kInts, 32, false, 0},                 // DH_U32
+      {Family::kHalves, 16, true, 0},                // DH_I16
+      {Family::kHalves, 16, false, 0},               // DH_U16
+      {Family::kBytes, 8, true, 0},                  // DH_I8
+      {Family::kBytes, 8, false, 0},                 // DH_U8
+      {Family::kBytes, 1, false, 0},                 // DH_BOOL
+      {Family::kNibbles, 4, true, 0},                // DH_I4
+      {Family::kNibbles, 4, false, 0},               // DH_U4
   };
   static_assert(sizeof kTypes / sizeof *kTypes == DH_U4 + 1, "one entry per dh_dtype");
   const Type& type = kTypes[dtype_];

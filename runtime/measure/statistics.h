@@ -61,7 +61,7 @@ bool exceeds(const Statistics& statistics, double low, double high);
 // back.
 uint64_t affordable_sample(uint32_t dtype, uint64_t count);
 
-// Makes the statistics of one tensor after another. 8 KiB; no thread may share it.
+// Makes the statistics of one tensor after another. 9 KiB itself and 3 KiB of stack; no thread may share it.
 class StatisticsMeter {
  public:
   // A tensor of `count` elements (DH_RAW: bytes; an unknown dtype is treated as that). `zero_point` may be NULL and is
