@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statistics.cpp gathers from one block of elements, and the loop that gathers it one by one, for any element
-// type.
+// What is gathered from one block of elements, and the loop that gathers it one by one, for any element type.
 //
 // Sums are of x - shift, where the shift lies amid the block's values: what cancels in squares - sum² / n is then at
 // most a small multiple of the result, however far the values are from zero.
@@ -22,7 +21,7 @@ struct BitPatterns {
 
 struct BlockSums {
   double shift = 0;
-  double sum[4] = {}, squares[4] = {};  // of x - shift, finite elements; element i goes to lane i % 4
+  double sum = 0, squares = 0;  // of x - shift, finite elements
   double min = 0, max = 0;
   uint32_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0, zeros = 0, saturated = 0;
 };
@@ -30,8 +29,9 @@ struct BlockSums {
 // How often each code came; four tables, so that equal neighbours do not wait for each other's store.
 using CodeLanes = uint32_t (*)[256];
 
-// A code is the biased exponent of a float: 2^(code - 127) <= |x| < 2^(code - 126). 0 is zero and what is subnormal,
-// 255 what is not finite. Exponents that a float does not have become 1 or 254.
+// A code is the biased exponent of a float: 2^(code - 127) <= |x| < 2^(code - 126). Of floating-point types, 0 is zero
+// and what is subnormal, 255 what is not finite, and exponents that a float does not have become 1 or 254. Of integers,
+// what is below 127 is zero.
 constexpr int kCodeBias = 127;
 
 struct F32Element {
@@ -62,7 +62,7 @@ struct IntegerElement {
   static double value(Bits bits) { return static_cast<double>(static_cast<Integer>(bits)); }
   static uint32_t code(Bits bits) {
     const uint64_t magnitude = static_cast<Integer>(bits) < 0 ? Bits(0) - bits : bits;
-    return magnitude == 0 ? 0 : static_cast<uint32_t>(kCodeBias + 63 - __builtin_clzll(magnitude));
+    return static_cast<uint32_t>(kCodeBias + 63 - __builtin_clzll(magnitude | 1)) - (magnitude == 0);
   }
   static bool finite(Bits) { return true; }
   static bool nan(Bits) { return false; }
@@ -95,26 +95,34 @@ void add_one_by_one(const uint8_t* data, size_t begin, size_t end, const BitPatt
   const Bits zero_mask = static_cast<Bits>(patterns.zero_mask), zero = static_cast<Bits>(patterns.zero);
   const Bits limit_mask = static_cast<Bits>(patterns.limit_mask);
   const Bits low = static_cast<Bits>(patterns.low), high = static_cast<Bits>(patterns.high);
-  BlockSums news = *sums;
+  uint32_t zeros = 0, saturated = 0, finite = sums->finite;
+  double min = sums->min, max = sums->max, sum = 0, other_sum = 0, squares = 0, other_squares = 0;
   for (size_t i = begin; i < end; ++i) {
     const Bits bits = load_le<Bits>(data + i * sizeof(Bits));
     ++codes[i % 4][Element::code(bits)];
-    news.zeros += (bits & zero_mask) == zero;
-    news.saturated += (bits & limit_mask) == low || (bits & limit_mask) == high;
+    zeros += (bits & zero_mask) == zero;
+    saturated += ((bits & limit_mask) == low) | ((bits & limit_mask) == high);
     if (!Element::finite(bits)) {
-      ++(Element::nan(bits) ? news.nan : bits >> (sizeof bits * 8 - 1) != 0 ? news.neg_inf : news.pos_inf);
+      ++(Element::nan(bits) ? sums->nan : bits >> (sizeof bits * 8 - 1) != 0 ? sums->neg_inf : sums->pos_inf);
       continue;
     }
     const double value = Element::value(bits);
-    if (news.finite == 0) news.min = news.max = value;
-    ++news.finite;
-    if (value < news.min) news.min = value;
-    if (value > news.max) news.max = value;
-    const double difference = value - news.shift;
-    news.sum[i % 4] += difference;
-    news.squares[i % 4] += difference * difference;
+    if (finite == 0) min = max = value;
+    ++finite;
+    min = value < min ? value : min;
+    max = value > max ? value : max;
+    // Two sums by turns, so that an addition need not wait for the one before.
+    const double difference = value - sums->shift;
+    const double grown_sum = other_sum + difference, grown_squares = other_squares + difference * difference;
+    other_sum = sum, other_squares = squares;
+    sum = grown_sum, squares = grown_squares;
   }
-  *sums = news;
+  sums->zeros += zeros;
+  sums->saturated += saturated;
+  sums->finite = finite;
+  sums->min = min, sums->max = max;
+  sums->sum += sum + other_sum;
+  sums->squares += squares + other_squares;
 }
 
 template <class Element>

@@ -119,16 +119,30 @@ size_t widen_lanes(uint32_t dtype, const uint8_t* from, size_t count, float* out
   ++odd_lane[pair >> 32];
 }
 
+bool is_limit(uint32_t bits, const BitPatterns& patterns) {
+  return (bits & patterns.limit_mask) == patterns.low || (bits & patterns.limit_mask) == patterns.high;
+}
+
+void count_saturated(const uint8_t* floats, size_t count, const BitPatterns& patterns, BlockSums* sums) {
+  for (size_t i = 0; i < count; ++i) sums->saturated += is_limit(load_le<uint32_t>(floats + i * 4), patterns);
+}
+
+void count_not_finite(const uint8_t* floats, size_t count, BlockSums* sums) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t bits = load_le<uint32_t>(floats + i * 4);
+    if (F32Element::finite(bits)) continue;
+    ++(F32Element::nan(bits) ? sums->nan : bits > kMagnitude ? sums->neg_inf : sums->pos_inf);
+  }
+}
+
 // Adds the first elements, a multiple of four, to `sums`, whose shift is a float; returns how many.
 size_t add_lanes(const uint8_t* floats, size_t count, const BitPatterns& patterns, CodeLanes codes, BlockSums* sums) {
   if (count < 4) return 0;
   const U32x4 zero_mask = all(static_cast<uint32_t>(patterns.zero_mask));
   const U32x4 zero = all(static_cast<uint32_t>(patterns.zero));
-  const U32x4 limit_mask = all(static_cast<uint32_t>(patterns.limit_mask));
-  const U32x4 low = all(static_cast<uint32_t>(patterns.low)), high = all(static_cast<uint32_t>(patterns.high));
   const U32x4 filler = all(bits_of(static_cast<float>(sums->shift)));
   const F64x2 shift = {sums->shift, sums->shift};
-  I32x4 not_finite = {}, zeros = {}, saturated = {};
+  I32x4 not_finite = {}, zeros = {};
   F32x4 min = (F32x4)all(kInfinity), max = -min;
   F64x2 sum_01 = {}, sum_23 = {}, squares_01 = {}, squares_23 = {};
 
@@ -139,7 +153,6 @@ size_t add_lanes(const uint8_t* floats, size_t count, const BitPatterns& pattern
     count_pair(exponents[0], codes[0], codes[1]);
     count_pair(exponents[1], codes[2], codes[3]);
     zeros -= (I32x4)((bits & zero_mask) == zero);
-    saturated -= (I32x4)(((bits & limit_mask) == low) | ((bits & limit_mask) == high));
     // What is not finite takes the shift's place: it lies between min and max and adds nothing to the sums.
     const I32x4 is_out = (I32x4)(bits & kMagnitude) > static_cast<int32_t>(kInfinity - 1);
     not_finite -= is_out;
@@ -154,26 +167,21 @@ size_t add_lanes(const uint8_t* floats, size_t count, const BitPatterns& pattern
   }
 
   sums->zeros = total(zeros);
-  sums->saturated = total(saturated);
   sums->finite = static_cast<uint32_t>(i) - total(not_finite);
-  if (sums->finite != i) {
-    for (size_t k = 0; k < i; ++k) {
-      const uint32_t bits = load_le<uint32_t>(floats + k * 4);
-      if (F32Element::finite(bits)) continue;
-      ++(F32Element::nan(bits) ? sums->nan : bits > kMagnitude ? sums->neg_inf : sums->pos_inf);
-    }
-  }
   float least = min[0], most = max[0];
   for (int lane = 1; lane < 4; ++lane) {
     if (min[lane] < least) least = min[lane];
     if (max[lane] > most) most = max[lane];
   }
+  // Most blocks have neither.
+  if (sums->finite != i) count_not_finite(floats, i, sums);
+  if (is_limit(bits_of(least), patterns) || is_limit(bits_of(most), patterns))
+    count_saturated(floats, i, patterns, sums);
   sums->min = static_cast<double>(least);
   sums->max = static_cast<double>(most);
-  memcpy(sums->sum, &sum_01, sizeof sum_01);
-  memcpy(sums->sum + 2, &sum_23, sizeof sum_23);
-  memcpy(sums->squares, &squares_01, sizeof squares_01);
-  memcpy(sums->squares + 2, &squares_23, sizeof squares_23);
+  const F64x2 sum = sum_01 + sum_23, squares = squares_01 + squares_23;
+  sums->sum = sum[0] + sum[1];
+  sums->squares = squares[0] + squares[1];
   return i;
 }
 

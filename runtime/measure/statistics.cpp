@@ -10,12 +10,9 @@ namespace {
 
 constexpr int kLeastExponent = -32;  // of floating-point histograms
 
-// Counts `count` elements under a code as in CodeLanes, in a histogram that is not trimmed yet.
-void add_to_histogram(bool is_integer, uint32_t code, uint64_t count, TensorStatistics* out) {
-  int bucket = static_cast<int>(code) - kCodeBias - (is_integer ? 0 : kLeastExponent);
-  if (bucket < 0) bucket = 0;
-  if (bucket >= static_cast<int>(kHistogramBuckets)) bucket = kHistogramBuckets - 1;
-  out->histogram[bucket] += count;
+// The code (see CodeLanes) of the first bucket.
+constexpr uint32_t first_code(bool is_integer) {
+  return static_cast<uint32_t>(kCodeBias + (is_integer ? 0 : kLeastExponent));
 }
 
 // Leaves out the empty buckets at both ends.
@@ -57,10 +54,12 @@ bool exceeds(const TensorStatistics& s, double low, double high) {
 }
 
 uint64_t affordable_sample(uint32_t dtype, uint64_t count) {
-  // Measured: looking at one element in strides costs as much as copying about 32 bytes from memory.
-  constexpr uint64_t kCopiedBytes = 32;
-  const uint64_t elements = dtype_bits(dtype) == 0 ? 0 : kCopiedBytes * 8 / dtype_bits(dtype);
-  return elements == 0 ? 0 : count / elements;
+  constexpr uint64_t kLeast = 256, kCopiedBytes = 128;  // tests/bench/statistics
+  const uint32_t bits = dtype_bits(dtype);
+  if (bits == 0) return 0;
+  const uint64_t sample = count / (kCopiedBytes * 8 / bits);
+  if (sample > kLeast) return sample;
+  return count < kLeast ? count : kLeast;
 }
 
 void StatisticsMeter::LongSum::add(double value) {
@@ -91,24 +90,24 @@ void StatisticsMeter::begin(uint32_t dtype, uint64_t count, const int32_t* zero_
   memset(spilled_, 0, sizeof spilled_);
 
   static constexpr Type kTypes[] = {
-      {Family::kRaw, 0, false, 0},
-      {Family::kF64, 0, false, 0x7FEFFFFFFFFFFFFF},
-      {Family::kF32, 0, false, 0x7F7FFFFF},
-      {Family::kHalves, 0, false, 0x477FE000},  // 65504
-      {Family::kHalves, 0, false, 0x7F7F0000},
-      {Family::kBytes, 0, false, 0x43E00000},  // 448
-      {Family::kBytes, 0, false, 0x47600000},  // 57344
-      {Family::kLongs, 64, true, 0},
-      {Family::kUnsignedLongs, 64, false, 0},
-      {Family::kInts, 32, true, 0},
-      {Family::kInts, 32, false, 0},
-      {Family::kHalves, 16, true, 0},
-      {Family::kHalves, 16, false, 0},
-      {Family::kBytes, 8, true, 0},
-      {Family::kBytes, 8, false, 0},
-      {Family::kBytes, 1, false, 0},
-      {Family::kNibbles, 4, true, 0},
-      {Family::kNibbles, 4, false, 0},
+      {Family::kRaw, 0, false, 0},                   // DH_RAW
+      {Family::kF64, 0, false, 0x7FEFFFFFFFFFFFFF},  // DH_F64
+      {Family::kF32, 0, false, 0x7F7FFFFF},          // DH_F32
+      {Family::kHalves, 0, false, 0x477FE000},       // DH_F16: 65504
+      {Family::kHalves, 0, false, 0x7F7F0000},       // DH_BF16
+      {Family::kBytes, 0, false, 0x43E00000},        // DH_F8E4M3: 448
+      {Family::kBytes, 0, false, 0x47600000},        // DH_F8E5M2: 57344
+      {Family::kLongs, 64, true, 0},                 // DH_I64
+      {Family::kUnsignedLongs, 64, false, 0},        // DH_U64
+      {Family::kInts, 32, true, 0},                  // DH_I32
+      {Family::kInts, 32, false, 0},                 // DH_U32
+      {Family::kHalves, 16, true, 0},                // DH_I16
+      {Family::kHalves, 16, false, 0},               // DH_U16
+      {Family::kBytes, 8, true, 0},                  // DH_I8
+      {Family::kBytes, 8, false, 0},                 // DH_U8
+      {Family::kBytes, 1, false, 0},                 // DH_BOOL
+      {Family::kNibbles, 4, true, 0},                // DH_I4
+      {Family::kNibbles, 4, false, 0},               // DH_U4
   };
   static_assert(sizeof kTypes / sizeof *kTypes == DH_U4 + 1, "one entry per dh_dtype");
   const Type& type = kTypes[dtype_];
@@ -233,10 +232,8 @@ void StatisticsMeter::add_block(const uint8_t* data, size_t count) {
     case Family::kF64: return merge(sum_one_by_one<F64Element>(data, count, patterns_, codes_));
     case Family::kInts: {
       int64_t longs[kBlockElements];
-      for (size_t i = 0; i < count; ++i) {
-        const int32_t value = load_le<int32_t>(data + i * sizeof value);
-        longs[i] = dtype_ == DH_I32 ? int64_t{value} : int64_t{static_cast<uint32_t>(value)};
-      }
+      const int64_t sign = dtype_ == DH_I32 ? int64_t{1} << 31 : 0;
+      for (size_t i = 0; i < count; ++i) longs[i] = (load_le<uint32_t>(data + i * 4) ^ sign) - sign;
       return merge(
           sum_one_by_one<IntegerElement<int64_t>>(reinterpret_cast<const uint8_t*>(longs), count, patterns_, codes_));
     }
@@ -266,11 +263,9 @@ void StatisticsMeter::merge(const BlockSums& block) {
   if (block.max > so_far_.max) so_far_.max = block.max;
 
   const double count = block.finite, before = static_cast<double>(finite_);
-  const double from_shift = (block.sum[0] + block.sum[1]) + (block.sum[2] + block.sum[3]);
-  const double squares = (block.squares[0] + block.squares[1]) + (block.squares[2] + block.squares[3]);
-  const double about_mean = squares - from_shift * from_shift / count;
+  const double about_mean = block.squares - block.sum * block.sum / count;
   if (!(about_mean <= 0)) squares_.add(about_mean);
-  const double from_origin = (block.shift - origin_) * count + from_shift;
+  const double from_origin = (block.shift - origin_) * count + block.sum;
   if (finite_ != 0) {
     const double apart = from_origin / count - sum_.value() / before;
     squares_.add(apart * apart * (before * count / (before + count)));
@@ -295,12 +290,10 @@ void StatisticsMeter::count_bytes(const uint8_t* data, size_t bytes) {
 }
 
 void StatisticsMeter::spill_codes() {
-  for (size_t code = 0; code < 256; ++code) {
-    for (uint32_t(&lane)[256] : codes_) {
-      spilled_[code] += lane[code];
-      lane[code] = 0;
-    }
+  for (uint32_t(&lane)[256] : codes_) {
+    for (size_t code = 0; code < 256; ++code) spilled_[code] += lane[code];
   }
+  memset(codes_, 0, sizeof codes_);
   unspilled_ = 0;
 }
 
@@ -367,7 +360,7 @@ void StatisticsMeter::finish_codes(TensorStatistics* out) const {
     if (wide < out->min) out->min = wide;
     if (wide > out->max) out->max = wide;
     sum.add(wide * static_cast<double>(count));
-    if (F32Element::code(bits) != 0) add_to_histogram(is_integer_, F32Element::code(bits), count, out);
+    if (F32Element::code(bits) != 0) out->histogram[F32Element::code(bits) - first_code(is_integer_)] += count;
   }
   if (finite == 0) return;
   out->mean = sum.value() / static_cast<double>(finite);
@@ -387,9 +380,15 @@ void StatisticsMeter::finish_blocks(TensorStatistics* out) const {
   out->mean = origin_ + sum_.value() / finite;
   out->variance = squares_.value() / finite;
   if (!(out->variance < __builtin_inf())) out->variance = __builtin_inf();  // a square overflowed, in f64
-  for (uint32_t code = 1; code < 255; ++code) add_to_histogram(is_integer_, code, spilled_[code], out);
-  // Code 0 of an integer is 0; of the others it is zero and what is subnormal.
-  if (!is_integer_) add_to_histogram(is_integer_, 1, spilled_[0] - out->zeros, out);
+  if (!is_integer_) {
+    uint64_t tiny = spilled_[0] - out->zeros, huge = 0;  // the former with what is subnormal
+    for (uint32_t code = 1; code < first_code(false); ++code) tiny += spilled_[code];
+    for (uint32_t code = first_code(false) + kHistogramBuckets; code < 255; ++code) huge += spilled_[code];
+    out->histogram[0] = tiny;
+    out->histogram[kHistogramBuckets - 1] = huge;
+  }
+  const uint64_t* inside = spilled_ + first_code(is_integer_);
+  for (uint32_t i = 0; i < kHistogramBuckets; ++i) out->histogram[i] += inside[i];
 }
 
 }  // namespace dumphook

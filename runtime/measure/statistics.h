@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorStatistics of a tensor's stored values, as in table Statistics of schemas/tensor.fbs: range, moments, counts of
+// Statistics of a tensor's stored values, as in table Statistics of schemas/tensor.fbs: range, moments, counts of
 // special elements, and a histogram of magnitudes. Nothing is dequantised; one zero point may be given for the count of
 // zeros.
 //
@@ -56,10 +56,12 @@ bool exceeds(const TensorStatistics& statistics, double low, double high);
 
 // ---- Sampling
 
-// Elements that can be looked at in the time that copying all `count` takes; never more than `count`.
+// A sample_limit for begin() with which a tensor takes no longer than copying it does: one element in 128 bytes, but
+// 256 if there are so many. A tensor has a cost of its own, under a microsecond or two, that small ones do not earn
+// back.
 uint64_t affordable_sample(uint32_t dtype, uint64_t count);
 
-// Makes the statistics of one tensor after another. 8 KiB; no thread may share it.
+// Makes the statistics of one tensor after another. 9 KiB itself and 3 KiB of stack; no thread may share it.
 class StatisticsMeter {
  public:
   // A tensor of `count` elements (DH_RAW: bytes; an unknown dtype is treated as that). `zero_point` may be NULL and is

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_statistics.py PROGRAM [--seed N] [--rounds N]: the statistics of statistics_of_bytes against NumPy in float64, on
+"""test_statistics.py [--seed N] [--rounds N] PROGRAM: the statistics of statistics_of_bytes against NumPy in float64, on
 tensors of all element types, sizes, distributions and special values. Counts, range and histogram must be equal; mean and
 variance may differ by 1e-12, relative. The seed is printed; --seed repeats a run."""
 import argparse
@@ -233,7 +233,7 @@ def sampled_indexes(dtype, count, limit):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("program")
+    parser.add_argument("program", nargs="+", help="with its emulator before it, if it needs one")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()
@@ -256,7 +256,7 @@ def main():
                 if dtype != "raw":
                     values = values[sampled_indexes(dtype, n, limit)]
                 cases.append((dtype, kind, n, zero_point, limit, piece, values))
-        run = subprocess.run([arguments.program], input="".join(lines), stdout=subprocess.PIPE, text=True, check=True)
+        run = subprocess.run(arguments.program, input="".join(lines), stdout=subprocess.PIPE, text=True, check=True)
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(answers) == len(cases)
     bad = 0
