@@ -84,7 +84,9 @@ TEST(Api, OpeningThatFailsLeavesNull_AndSaysWhy) {
   fails(DH_ERR_OPTION);
   options.triggers = "nan";
   fails(DH_ERR_UNSUPPORTED);
-  options.level = DH_LEVEL_HASH;
+  options.level = 77;
+  fails(DH_ERR_OPTION);
+  options.quota_bytes = 1 << 20;
   fails(DH_ERR_UNSUPPORTED);
 }
 
