@@ -9,6 +9,7 @@
 #include "cli/choose.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "wire/codec.h"
 
 namespace dumphook {
 namespace {
@@ -60,10 +61,7 @@ std::vector<std::string> row_of(const CapturedTensor& tensor, size_t index, bool
     row.insert(row.end(),
                {none ? "-" : range_text(q.scale), none ? "-" : range_text(q.zero_point), none ? "-" : axis_text(q)});
   } else {
-    row.insert(row.end(), {std::to_string(tensor.total_bytes),
-                           tensor.parts.empty() ? "-"
-                           : tensor.lz4         ? "lz4"
-                                                : "raw",
+    row.insert(row.end(), {std::to_string(tensor.total_bytes), tensor.parts.empty() ? "-" : codec_name(tensor.codec),
                            ratio_text(tensor)});
   }
   row.push_back(state_text(tensor));
@@ -84,7 +82,7 @@ Json json_row(const CapturedTensor& tensor, size_t index) {
           {"occurrence", tensor.occurrence},
           {"bytes", tensor.total_bytes},
           {"stored_bytes", tensor.stored_bytes},
-          {"codec", tensor.parts.empty() ? Json(nullptr) : Json(tensor.lz4 ? "lz4" : "raw")},
+          {"codec", tensor.parts.empty() ? Json(nullptr) : Json(codec_name(tensor.codec))},
           {"parts", tensor.parts.size()},
           {"quantization", json_quantization(descriptor.quantization)},
           {"state", tensor_state_name(tensor.state)},

@@ -75,7 +75,7 @@ struct PartLocation {
   uint32_t stored_bytes = 0;
   uint32_t raw_bytes = 0;
   uint32_t part_index = 0;
-  bool lz4 = false;
+  uint8_t codec = 0;
 };
 
 struct CapturedTensor {
@@ -94,7 +94,7 @@ struct CapturedTensor {
   uint64_t stored_bytes = 0;  // the same, encoded
   std::vector<PartLocation> parts;
   uint32_t part_count = 0;     // as the parts say
-  bool lz4 = false;            // a part at least
+  uint8_t codec = 0;           // the most elaborate of its parts
   bool contradictory = false;  // its messages do not agree
   std::optional<TensorStatistics> statistics;
   std::optional<uint64_t> digest;  // XXH64 of the dense bytes

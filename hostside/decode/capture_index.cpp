@@ -181,11 +181,11 @@ void CaptureReader::apply_tensor(uint32_t number, const McapRecord& record, uint
   location.stored_bytes = static_cast<uint32_t>(part.data_bytes);
   location.raw_bytes = part.raw_bytes;
   location.part_index = part.part_index;
-  location.lz4 = part.lz4;
+  location.codec = part.codec;
   tensor.parts.push_back(location);
   tensor.raw_bytes += part.raw_bytes;
   tensor.stored_bytes += part.data_bytes;
-  tensor.lz4 = tensor.lz4 || part.lz4;
+  tensor.codec = std::max(tensor.codec, part.codec);
   tensor.state = TensorState::truncated;
 }
 

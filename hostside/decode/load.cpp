@@ -2,6 +2,7 @@
 // From a tensor's parts to its values.
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <stdexcept>
 
@@ -9,6 +10,7 @@
 #include "decode/dtype.h"
 #include "measure/xxh64.h"
 #include "wire/codec.h"
+#include "wire/format.h"
 
 namespace dumphook {
 namespace {
@@ -35,18 +37,22 @@ Expected<Tensor> CaptureReader::load(const CapturedTensor& tensor) const {
                  ""};
   }
   std::vector<uint8_t> encoded;
+  std::unique_ptr<uint64_t[]> scratch;
   for (const PartLocation& part : tensor.parts) {
     auto* to = reinterpret_cast<uint8_t*>(out.bytes.data()) + part.offset;
-    if (part.lz4) encoded.resize(part.stored_bytes);
-    const int error =
-        files_[part.file].source->read(part.file_offset, part.lz4 ? encoded.data() : to, part.stored_bytes);
+    const bool is_raw = part.codec == kCodecRaw;
+    if (!is_raw) encoded.resize(part.stored_bytes);
+    const int error = files_[part.file].source->read(part.file_offset, is_raw ? to : encoded.data(), part.stored_bytes);
     if (error != 0) {
       return Error{place(tensor, paths[part.file], part.file_offset) + " cannot be read: " + strerror(error),
                    "did the file change while it was read?"};
     }
-    if (part.lz4 && !lz4_decode(ConstBytes(encoded.data(), encoded.size()), Bytes(to, part.raw_bytes))) {
-      return Error{place(tensor, paths[part.file], part.file_offset) +
-                       " is damaged: its LZ4 data do not decode to the size it says",
+    if (is_raw) continue;
+    if (!scratch) scratch.reset(new uint64_t[kCodecScratchBytes / 8]);
+    if (!decode_part(static_cast<uint32_t>(tensor.dtype), part.codec, ConstBytes(encoded.data(), encoded.size()),
+                     Bytes(to, part.raw_bytes), scratch.get())) {
+      return Error{place(tensor, paths[part.file], part.file_offset) + " is damaged: its " + codec_name(part.codec) +
+                       " data do not decode to the size it says",
                    ""};
     }
   }

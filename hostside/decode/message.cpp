@@ -6,6 +6,7 @@
 #include "decode/dtype.h"
 #include "decode/schema.h"
 #include "measure/xxh64.h"
+#include "wire/codec.h"
 #include "wire/format.h"
 
 namespace dumphook {
@@ -216,18 +217,19 @@ Expected<TensorPart> read_part(const fb::Part& from, DType dtype, const uint8_t*
   if (to.raw_bytes > to.total || to.offset > to.total - to.raw_bytes) return broken("a part reaches beyond its tensor");
   const uint32_t element_bytes = dtype_bits(dtype) < 8 ? 1 : dtype_bits(dtype) / 8;
   if (to.offset % element_bytes != 0) return broken("a part begins inside an element");
-  if (from.codec() != fb::Codec::RAW && from.codec() != fb::Codec::LZ4) {
-    return Error{"the codec " + std::to_string(static_cast<unsigned>(from.codec())) + " is unknown",
-                 "use a newer dumphook"};
+  to.codec = static_cast<uint8_t>(from.codec());
+  if (!codec_is_known(to.codec)) {
+    return Error{"the codec " + std::to_string(unsigned{to.codec}) + " is unknown", "use a newer dumphook"};
   }
-  to.lz4 = from.codec() == fb::Codec::LZ4;
   if (from.data() != nullptr) {
     to.data_at = static_cast<size_t>(from.data()->Data() - message);
     to.data_bytes = from.data()->size();
   }
-  if (!to.lz4 && to.data_bytes != to.raw_bytes) return broken("a part holds another number of bytes than it says");
-  // An LZ4 block cannot grow by more.
-  if (to.lz4 && to.raw_bytes > 255 * uint64_t{to.data_bytes}) return broken("a part cannot decode to the size it says");
+  if (to.codec == kCodecRaw) {
+    if (to.data_bytes != to.raw_bytes) return broken("a part holds another number of bytes than it says");
+  } else if (to.raw_bytes > 255 * uint64_t{to.data_bytes}) {  // an LZ4 block cannot grow by more, and the others less
+    return broken("a part cannot decode to the size it says");
+  }
   return to;
 }
 

@@ -32,7 +32,7 @@ struct TensorPart {
   uint32_t part_index = 0, part_count = 0;
   uint64_t offset = 0, total = 0;
   uint32_t raw_bytes = 0;
-  bool lz4 = false;
+  uint8_t codec = 0;
   size_t data_at = 0;  // of the encoded bytes in the message
   size_t data_bytes = 0;
 };

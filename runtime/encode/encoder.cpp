@@ -45,7 +45,7 @@ bool Encoder::open(const EncoderOptions& options, Arena& arena, Pool* pool, Tens
   emitter_ = emitter;
   scratch_ = static_cast<uint8_t*>(arena.take(options.part_bytes, 64));
   quant_ = static_cast<uint8_t*>(arena.take(static_cast<size_t>(quant_bytes(kMaxQuantCount, true)), 8));
-  lz4_state_ = arena.take(kLz4StateBytes, 8);
+  codec_scratch_ = arena.take(kCodecScratchBytes, 8);
   meter_ = arena.take_array<StatisticsMeter>(1);
   if (!arena.is_measuring() && arena.ok()) ::new (static_cast<void*>(meter_)) StatisticsMeter;
   return arena.ok();
@@ -232,11 +232,12 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
         const size_t prefix = write_part_prefix(out, seq, part);
         if (prefix == 0) return size_t{0};
         const Bytes payload(out.data + prefix, bytes);
-        size_t encoded = options_.compress ? lz4_encode(raw, payload, lz4_state_) : 0;
-        const uint8_t codec = encoded != 0 ? kCodecLz4 : kCodecRaw;
-        if (encoded == 0) {
+        uint8_t codec = kCodecRaw;
+        size_t encoded = raw.size;
+        if (options_.compress) {
+          encoded = dumphook::encode_part(record.dtype, raw, payload, codec_scratch_, &codec);
+        } else {
           std::memcpy(payload.data, raw.data, raw.size);
-          encoded = raw.size;
         }
         return finish_part(out, prefix, static_cast<uint32_t>(encoded), codec, bytes);
       },

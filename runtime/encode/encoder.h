@@ -62,7 +62,7 @@ class Encoder {
   Emitter* emitter_ = nullptr;
   uint8_t* scratch_ = nullptr;  // one part in one piece
   uint8_t* quant_ = nullptr;    // scales and zero points
-  void* lz4_state_ = nullptr;
+  void* codec_scratch_ = nullptr;
   StatisticsMeter* meter_ = nullptr;
   // The record in work.
   uint64_t offset_ = 0;  // of the next part within the record

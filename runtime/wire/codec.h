@@ -6,14 +6,18 @@
 
 namespace dumphook {
 
-// What lz4_encode needs to work in: kLz4StateBytes at a multiple of 8. Its content does not matter and may change.
-constexpr size_t kLz4StateBytes = 16448;
+// What encode_part and decode_part work in, at a multiple of 8. Its content does not matter and may change.
+constexpr size_t kCodecScratchBytes = 16448 + 3 * 32768 + 8 * 64;
 
-// One LZ4 block of `raw` into the front of `out`. Returns its length; or 0 when it does not fit `out`, saves less than
-// 2 %, or `raw` is larger than kMaxPartRawBytes: then store it raw.
-size_t lz4_encode(ConstBytes raw, Bytes out, void* state);
+// The bytes of a part, `raw`, into the front of `out`, which is at least as large. Chooses the codec by what the bytes
+// turn out to be; what would save less than 2 % stays raw. `dtype`: any, it need not be known. Returns the length.
+size_t encode_part(uint32_t dtype, ConstBytes raw, Bytes out, void* scratch, uint8_t* codec);
 
-// False when `block` does not decode to exactly raw.size bytes. `block` may be any bytes; `raw` is then in any state.
-[[nodiscard]] bool lz4_decode(ConstBytes block, Bytes raw);
+// False when `data` does not decode to exactly raw.size bytes, or the codec is unknown. `data` may be any bytes; `raw`
+// is then in any state.
+[[nodiscard]] bool decode_part(uint32_t dtype, uint8_t codec, ConstBytes data, Bytes raw, void* scratch);
+
+bool codec_is_known(uint8_t codec);
+const char* codec_name(uint8_t codec);  // "raw", "lz4", "packed"; "?" when it is unknown
 
 }  // namespace dumphook

@@ -51,6 +51,7 @@ constexpr uint16_t kStreamSeqField = 6;
 // ---- Parts
 constexpr uint8_t kCodecRaw = 0;
 constexpr uint8_t kCodecLz4 = 1;
+constexpr uint8_t kCodecPacked = 2;
 constexpr uint8_t kDigestNone = 0;
 constexpr uint8_t kDigestXxh64 = 1;
 

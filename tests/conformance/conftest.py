@@ -82,8 +82,9 @@ MAKERS = {
     "stream": lambda folder: make_stream("zoo", folder),
     "cut_stream": lambda folder: make_stream("slow", folder, cut_at=150001),
     "shapes": lambda folder: make_file("shapes", folder),
+    "packed": lambda folder: make_file("packed", folder),
 }
-SEALED_FILES = ["zoo", "segments", "losses", "shapes"]
+SEALED_FILES = ["zoo", "segments", "losses", "shapes", "packed"]
 CUT = ["crashed", "cut_stream"]
 ALL = list(MAKERS)
 

@@ -12,9 +12,11 @@
  *   slow      steady, with a pause after each frame: a stream to be cut
  *   tiny      one 2 x 2 tensor
  *   shapes    one tensor of each kind, few bytes each
+ *   packed    activations of every type, made so that each kind of block is chosen
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dumphook/dumphook.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -471,6 +473,97 @@ static void shapes(void) {
   dh_frame_end(session, frame.handle);
 }
 
+/* ---------------------------------------------------------------------------------------------------- activations */
+
+typedef enum content { RELU, CONV, QUANTIZED, ROWS, SPECIAL, NOISE, ALL_ZERO, CONTENT_COUNT } content;
+static const char* const kContentNames[] = {"relu", "conv", "quantized", "rows", "special", "noise", "zero"};
+
+/* Like the values of a layer: a sum of uniform numbers, in steps of 2^-20. */
+static float bell(void) {
+  int32_t sum = 0;
+  unsigned i;
+  for (i = 0; i < 12; ++i) sum += (int32_t)(next_random() & 0xFFFFF) - (1 << 19);
+  return (float)sum / (float)(1 << 20);
+}
+
+/* The bits of `value`, cut to the type. Integers: 16 steps to the unit. */
+static uint64_t element(float value, uint32_t dtype) {
+  uint32_t bits, sign;
+  int32_t exponent;
+  uint64_t wide;
+  double as_double = (double)value;
+  memcpy(&bits, &value, sizeof bits);
+  sign = bits >> 31;
+  exponent = (int32_t)(bits >> 23 & 255) - 127;
+  switch (dtype) {
+    case DH_F64: memcpy(&wide, &as_double, sizeof wide); return wide;
+    case DH_F32: return bits;
+    case DH_BF16: return bits >> 16;
+    case DH_F16:
+      return exponent < -14 ? sign << 15 : sign << 15 | (uint32_t)(exponent + 15) << 10 | (bits >> 13 & 1023);
+    case DH_F8E5M2: return exponent < -14 ? sign << 7 : sign << 7 | (uint32_t)(exponent + 15) << 2 | (bits >> 21 & 3);
+    case DH_F8E4M3: return exponent < -6 ? sign << 7 : sign << 7 | (uint32_t)(exponent + 7) << 3 | (bits >> 20 & 7);
+    default: return (uint64_t)(int64_t)(value * 16);
+  }
+}
+
+static uint64_t activation(content kind, uint32_t dtype, size_t index, const float* row) {
+  const uint64_t ones = ~0ull >> (64 - (element_bits(dtype) < 8 ? 8 : element_bits(dtype)));
+  const float value = bell();
+  switch (kind) {
+    case RELU: return value > 0 ? element(value, dtype) : 0;
+    case CONV: return element(value, dtype);
+    case QUANTIZED: return (uint64_t)(int64_t)(value > 0 ? value * 40 : 0) - 27; /* zero point -27 */
+    case ROWS: return element(index % 500 == 499 ? value : row[index % 24], dtype);
+    case SPECIAL: /* zeros, NaNs with payloads, infinities, denormals, and any bits */
+      switch (next_random() % 8) {
+        case 0: return 0;
+        case 1: return ones - (ones >> 1); /* -0 */
+        case 2: return 1 + next_random() % 3;
+        case 3: return ones - (ones >> 1) + 1 + next_random() % 3;
+        case 4: return (ones >> 1) - next_random() % 3;
+        case 5: return ones - next_random() % 3;
+        case 6: return element(HUGE_VALF, dtype);
+        default: return next_random();
+      }
+    case NOISE: return (uint64_t)next_random() << 40 ^ (uint64_t)next_random() << 20 ^ next_random();
+    default: return 0;
+  }
+}
+
+static void packed(void) {
+  static const size_t counts[] = {7, 100, 9003};
+  const frame_pair frame = begin_frame(1);
+  unsigned dtype, kind, size, i;
+  for (dtype = DH_RAW; dtype <= DH_BOOL; ++dtype) {
+    const size_t width = element_bits(dtype) / 8;
+    for (kind = 0; kind < CONTENT_COUNT; ++kind) {
+      for (size = 0; size < 3; ++size) {
+        const size_t count = counts[size] * (size == 2 && width < 4 ? 4 : 1);
+        const int64_t shape = (int64_t)count;
+        unsigned char* data = malloc(count * width);
+        float row[24];
+        size_t k;
+        char name[64];
+        dh_tensor t;
+        if (data == NULL) die("memory", DH_ERR_MEMORY);
+        for (i = 0; i < 24; ++i) row[i] = bell();
+        for (k = 0; k < count; ++k) {
+          uint64_t bits = activation((content)kind, dtype, k, row);
+          if (dtype == DH_BOOL) bits &= 1;
+          memcpy(data + k * width, &bits, width);
+        }
+        snprintf(name, sizeof name, "%s/%u/%u", kContentNames[kind], dtype, (unsigned)count);
+        t = named(name, dtype, 1, &shape);
+        if (dtype == DH_RAW) t.raw_type = "opaque";
+        put(frame, &t, 0, data, count * width);
+        free(data);
+      }
+    }
+  }
+  dh_frame_end(session, frame.handle);
+}
+
 int main(int argc, char** argv) {
   char path[4096];
   unsigned i;
@@ -520,6 +613,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "losses") == 0) losses();
   if (strcmp(argv[1], "tiny") == 0) tiny();
   if (strcmp(argv[1], "shapes") == 0) shapes();
+  if (strcmp(argv[1], "packed") == 0) packed();
   if (strcmp(argv[1], "steady") == 0) {
     for (i = 0; i < 200; ++i) steady_frame(i, 1500);
   }

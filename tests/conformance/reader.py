@@ -242,6 +242,75 @@ def dense_size(dtype, shape):
     return (bits + 7) // 8
 
 
+def decode_packed(data, dtype, raw_size):
+    width, turned = max(DTYPES[dtype][1] // 8, 1), 1 <= dtype <= 6
+    source = Cursor(data)
+    raw = b""
+    while len(raw) < raw_size:
+        size = min(raw_size - len(raw), 32768)
+        kind = source.number("B")
+        if kind == 0:
+            raw += source.take(size)
+        elif kind == 1:
+            block = lz4.block.decompress(source.take(source.number("H")), uncompressed_size=size)
+            if len(block) != size:
+                raise Damaged("a block's size is wrong")
+            raw += block
+        elif kind == 2 or (kind == 3 and width > 1):
+            raw += unpack_block(source, kind == 3, width, turned, size)
+        else:
+            raise Damaged("unknown kind of block")
+    if source.at != len(data):
+        raise Damaged("bytes behind the last block")
+    return raw
+
+
+def unpack_block(source, masked, width, turned, size):
+    count, tail = divmod(size, width)
+    levels = [(source.number("B"), source.number("B"), source.number("H")) for _ in range(at_most(3, source.number("B")))]
+    nonzero = numbers_of(source.take((count + 7) // 8), 1, count) if masked else [1] * count
+    kept = sum(nonzero)
+    rests = source.take(kept * (width - 1))
+    coded, left = [], kept
+    for _, bits, escapes in levels:
+        if not 1 <= bits <= 7:
+            raise Damaged("a level of odd bits")
+        coded.append(numbers_of(source.take((left * bits + 7) // 8), bits, left))
+        left = at_most(left, escapes)
+    symbols = list(source.take(left))
+    for (low, bits, escapes), fields in zip(reversed(levels), reversed(coded)):
+        all_ones = 2 ** bits - 1
+        if fields.count(all_ones) != escapes:
+            raise Damaged("another number of escapes than a level says")
+        left_over = iter(symbols)
+        distances = [field if field < all_ones else e + all_ones if (e := next(left_over)) < 128 else e for field in fields]
+        symbols = [(low + d) % 256 for d in distances]
+    values = []
+    remaining = zip(symbols, (rests[i * (width - 1):(i + 1) * (width - 1)] for i in range(kept)))
+    for is_nonzero in nonzero:
+        if not is_nonzero:
+            values.append(bytes(width))
+            continue
+        symbol, rest = next(remaining)
+        value = int.from_bytes(rest + bytes([symbol]), "little")
+        if turned:
+            value = value >> 1 | (value & 1) << (8 * width - 1)
+        values.append(value.to_bytes(width, "little"))
+    return b"".join(values) + source.take(tail)
+
+
+def at_most(limit, number):
+    if number > limit:
+        raise Damaged("a number is too large")
+    return number
+
+
+def numbers_of(data, bits, count):
+    """`count` numbers of `bits` bits, from the lowest bit of the first byte on."""
+    each_bit = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count * bits].reshape(count, bits)
+    return (each_bit @ (1 << np.arange(bits))).tolist()
+
+
 def decode_part(part):
     raw_size = part.RawSize()
     if raw_size > MAX_RAW_PART:
@@ -249,6 +318,8 @@ def decode_part(part):
     data = part.DataAsNumpy().tobytes() if part.DataLength() else b""
     if part.Codec() == 1:
         data = lz4.block.decompress(data, uncompressed_size=raw_size) if raw_size else b""
+    elif part.Codec() == 2:
+        data = decode_packed(data, part.Dtype(), raw_size)
     elif part.Codec() != 0:
         raise Damaged("unknown codec")
     if len(data) != raw_size:

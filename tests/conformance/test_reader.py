@@ -42,6 +42,45 @@ def test_every_accepted_tensor_is_there_with_its_bytes(make, name):
         assert (tensor.dtype, tensor.shape) == (line["dtype"], line["shape"])
 
 
+def test_every_codec_and_kind_of_block_is_chosen(make, monkeypatch):
+    """Else the bytes above prove nothing about it."""
+    kinds = set()
+    codecs = {}
+    unpack_block, decode_part = reader.unpack_block, reader.decode_part
+
+    def watch_block(source, masked, *rest):
+        kinds.add(("masked" if masked else "packed", source.data[source.at]))
+        return unpack_block(source, masked, *rest)
+
+    def watch_part(part):
+        codecs.setdefault(part.Codec(), set()).add(part.Dtype())
+        if part.Codec() == 2:
+            kinds.add(("first", part.Data(0)))
+        return decode_part(part)
+
+    monkeypatch.setattr(reader, "unpack_block", watch_block)
+    monkeypatch.setattr(reader, "decode_part", watch_part)
+    capture = reader.Capture(SCHEMAS)
+    for data in make("packed").segments():
+        capture.add(data)
+    assert capture.problems == []
+    assert set(codecs) == {0, 1, 2} and codecs[2] == set(range(1, 16))
+    assert {("first", kind) for kind in (1, 2, 3)} <= kinds
+    assert {("packed", levels) for levels in (1, 2, 3)} | {("masked", levels) for levels in (1, 2)} <= kinds
+
+
+@pytest.mark.parametrize("change", ["every truncation", "another byte", "bits", "kind"])
+def test_a_packed_part_that_is_damaged_is_refused(change):
+    """The block of FORMAT.md's rules by hand: f32 1, 0, -2, 0."""
+    good = bytes([3, 1, 0x7F, 1, 1, 0, 0x05, 0, 0, 0, 1, 0, 0, 0x02, 0])
+    assert reader.decode_packed(good, 2, 16) == struct.pack("<4f", 1, 0, -2, 0)
+    bad = {"every truncation": [good[:n] for n in range(len(good))], "another byte": [good + b"\0"],
+           "bits": [good[:3] + bytes([bits]) + good[4:] for bits in (0, 8)], "kind": [b"\4" + good[1:]]}[change]
+    for data in bad:
+        with pytest.raises(reader.Damaged):
+            reader.decode_packed(data, 2, 16)
+
+
 @pytest.mark.parametrize("name", CUT)
 def test_a_cut_capture_holds_whole_tensors_from_its_beginning(make, name):
     made = make(name)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read_stream.h"
 
-#include <lz4.h>
-
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -14,6 +12,7 @@
 #include "loss_generated.h"
 #include "session_generated.h"
 #include "tensor_generated.h"
+#include "wire/codec.h"
 
 namespace test_reader {
 namespace {
@@ -377,17 +376,17 @@ class Reader {
     if (part.part_index() != tensor.parts || part.offset() != tensor.have) wrong("parts are out of order");
     if (part.offset() + part.raw_size() > tensor.total) return wrong("a part lies outside its tensor");
     if (part.raw_size() == 0 && tensor.total != 0) wrong("an empty part of a tensor that is not");
-    const char* data = part.data() == nullptr ? "" : reinterpret_cast<const char*>(part.data()->data());
-    const size_t size = part.data() == nullptr ? 0 : part.data()->size();
-    if (part.codec() == dumphook::Codec::LZ4) {
-      const int decoded = LZ4_decompress_safe(data, &tensor.bytes[part.offset()], static_cast<int>(size),
-                                              static_cast<int>(part.raw_size()));
-      if (decoded != static_cast<int>(part.raw_size())) wrong("a part does not decode");
-      if (size * 50 > uint64_t{part.raw_size()} * 49) wrong("LZ4 where it saves less than 2 %");
-    } else if (size != part.raw_size()) {
-      wrong("a raw part has another size");
-    } else if (size != 0) {
-      memcpy(&tensor.bytes[part.offset()], data, size);
+    const dumphook::ConstBytes data = part.data() == nullptr
+                                          ? dumphook::ConstBytes()
+                                          : dumphook::ConstBytes(part.data()->data(), part.data()->size());
+    const dumphook::Bytes raw(reinterpret_cast<uint8_t*>(&tensor.bytes[part.offset()]), part.raw_size());
+    std::vector<uint64_t> scratch(dumphook::kCodecScratchBytes / 8);
+    if (!dumphook::decode_part(static_cast<uint32_t>(part.dtype()), static_cast<uint8_t>(part.codec()), data, raw,
+                               scratch.data())) {
+      wrong("a part does not decode");
+    }
+    if (part.codec() != dumphook::Codec::RAW && data.size * 50 > uint64_t{part.raw_size()} * 49) {
+      wrong("a codec where it saves less than 2 %");
     }
     tensor.have += part.raw_size();
     ++tensor.parts;

@@ -9,6 +9,7 @@
 
 #include "capture_builder.h"
 #include "decode/real_values.h"
+#include "wire/format.h"
 
 namespace dumphook {
 namespace {
@@ -86,7 +87,7 @@ TEST(Capture, CompressedParts_AreUnpacked) {
   const auto capture = open_bytes(builder.bytes());
   ASSERT_TRUE(capture.ok());
   const CapturedTensor& entry = capture->tensors().at(0);
-  EXPECT_TRUE(entry.lz4);
+  EXPECT_EQ(entry.codec, kCodecLz4);
   EXPECT_LT(entry.stored_bytes, 4000u);
   const auto loaded = capture->load(entry);
   ASSERT_TRUE(loaded.ok()) << loaded.error().what;

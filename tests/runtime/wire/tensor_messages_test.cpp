@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "measure/xxh64.h"
-#include "wire/codec.h"
+#include "wire/lz4_block.h"
 #include "wire/messages.h"
 
 namespace dumphook {
