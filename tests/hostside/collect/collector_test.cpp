@@ -358,5 +358,23 @@ TEST_F(CollectorTest, WhereItCannotWrite_IsFoundBeforeItListens) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(CollectorTest, SessionWhoseBeginningLiesElsewhere_IsClosedButNotComplete) {
+  open();
+  LiveBoard board(collector_->address(), 1, "b");
+  for (uint32_t i = 0; i < 50; ++i) board.board.emit(i % 3, 100);
+  run({&board}, [&] { return board.board.last_shipped_seq == 50; });
+  ASSERT_TRUE(collector_->stop().ok());
+  options_.folder = folder_ + "/other";
+  open();
+  board.aim(collector_->address());
+  for (uint32_t i = 0; i < 10; ++i) board.board.emit(i % 3, 100);
+  board.sink->finish();
+  run({&board}, [&] { return board.done() && collector_->sealed().size() == 1; });
+  const CollectedSession& session = collector_->sealed()[0];
+  EXPECT_TRUE(session.closed);
+  EXPECT_FALSE(session.complete());
+  EXPECT_EQ(session.missing, 50u);
+}
+
 }  // namespace
 }  // namespace dumphook
