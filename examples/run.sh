@@ -6,13 +6,15 @@
 #
 #   --frames N              frames on each side (default 12)
 #   --plant-scale L=F       plant a fault: the board reports layer L with its scale multiplied by F
-#   --out DIR               where results go (default out/)
+#   --out DIR               where results go (default out/ in the repository): an empty folder, or that of an earlier
+#                           run, whose results are replaced; other files in it stay
 #
 # Leaves in out/: target.mcap (collected), target_file.mcap (the same run, by a second session to a file on the board),
 # golden.mcap, compare.json, target/*.npy and golden/*.npy (frame 0, real values, same names), detections of both sides.
 # The first run installs packages and fetches models; later ones need no network.
 set -euo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+started_in=$PWD
 cd "$repo"
 export DUMPHOOK_CACHE=${DUMPHOOK_CACHE:-$repo/.cache}
 
@@ -20,13 +22,17 @@ frames=12 out=out plant=()
 while [ $# -gt 0 ]; do
   case $1 in
     --frames) frames=${2:?--frames needs a number}; shift ;;
-    --out) out=${2:?--out needs a folder}; shift ;;
+    --out) out=${2:?--out needs a folder}; case $out in /*) ;; *) out=$started_in/$out ;; esac; shift ;;
     --plant-scale) plant=(--plant-scale "${2:?--plant-scale needs LAYER=FACTOR}"); shift ;;
     -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "examples/run.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
   esac
   shift
 done
+if [ -n "$(ls -A "$out" 2> /dev/null)" ] && [ ! -e "$out/record.log" ]; then
+  echo "examples/run.sh: $out is not empty, and no earlier run made it; choose another folder" >&2
+  exit 2
+fi
 
 number=0
 step() { number=$((number + 1)); printf '\n[%d] %s\n' $number "$*"; }
@@ -53,8 +59,10 @@ dumphook=build/release/hostside/cli/dumphook
 pc=build/release/examples/tflite_pipeline/tflite_pipeline
 board=(qemu-aarch64-static -L "$DUMPHOOK_CACHE/sysroot/aarch64-linux-gnu" build/board/examples/tflite_pipeline/tflite_pipeline)
 
-rm -rf "$out"
+# What an earlier run left; nothing else.
 mkdir -p "$out"
+rm -f "$out"/{target,target_file,golden}.mcap "$out"/{target,golden}_detections.txt "$out"/{address,compare.json,record.log}
+rm -f "$out"/{target,golden}/*.npy "$out"/target-*.mcap.part
 
 step "collector: dumphook record on a free port of this machine"
 "$dumphook" record --listen 127.0.0.1:0 --once --out "$out/target.mcap" --ready-file "$out/address" 2> "$out/record.log" &

@@ -64,8 +64,14 @@ std::vector<double> cut(const std::vector<double>& values, const Shape& shape, c
   }
 }
 
-bool is_blocked(Layout layout) {
-  return layout == Layout::nc4hw4 || layout == Layout::nc1hwc2 || layout == Layout::nc1hwc0;
+bool is_blocked(Layout layout, const Shape& shape) {
+  return shape.size() == 5 && (layout == Layout::nc4hw4 || layout == Layout::nc1hwc2 || layout == Layout::nc1hwc0);
+}
+
+bool is_padded(const Shape& shape, const Shape& logical) {
+  return !logical.empty() && logical != shape && logical.size() == shape.size() &&
+         std::equal(logical.begin(), logical.end(), shape.begin(),
+                    [](int64_t in, int64_t all) { return in >= 0 && in <= all; });
 }
 
 }  // namespace
@@ -120,6 +126,10 @@ std::vector<double> permute(const std::vector<double>& values, const Shape& shap
   }
 }
 
+bool lies_unpacked(const Descriptor& d, uint64_t count) {
+  return element_count(d.shape) == count && !is_blocked(d.layout, d.shape) && !is_padded(d.shape, d.logical_shape);
+}
+
 Unpacked unpack(std::vector<double> values, const Descriptor& descriptor) {
   Unpacked out{std::move(values), descriptor.shape, descriptor.layout, {}};
   const Shape& logical = descriptor.logical_shape;
@@ -128,16 +138,14 @@ Unpacked unpack(std::vector<double> values, const Descriptor& descriptor) {
     out.shape = {static_cast<int64_t>(out.values.size())};
     return out;
   }
-  if (is_blocked(out.layout) && out.shape.size() == 5) {
+  if (is_blocked(out.layout, out.shape)) {
     const Shape s = out.shape;  // N, C1, H, W, C0
     out.values = permute(out.values, s, {0, 1, 4, 2, 3});
     out.shape = {s[0], s[1] * s[4], s[2], s[3]};
     out.layout = Layout::nchw;
     out.note = "channel blocks unpacked";
   }
-  if (!logical.empty() && logical != out.shape && logical.size() == out.shape.size() &&
-      std::equal(logical.begin(), logical.end(), out.shape.begin(),
-                 [](int64_t in, int64_t all) { return in >= 0 && in <= all; })) {
+  if (is_padded(out.shape, logical)) {
     out.values = cut(out.values, out.shape, logical);
     out.note += fmt::format("{}padding cut, {} to {}", out.note.empty() ? "" : "; ", shape_text(out.shape),
                             shape_text(logical));

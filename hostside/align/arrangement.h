@@ -30,6 +30,8 @@ struct Unpacked {
 // Real values without what only the board needs: channel blocks (NC4HW4, NC1HWC2, NC1HWC0) become NCHW, and what lies
 // outside logical_shape is cut off. Where there are more or fewer values than the shape says, the shape is [count].
 Unpacked unpack(std::vector<double> values, const Descriptor& descriptor);
+// unpack() would give the values as they are, in the descriptor's shape.
+bool lies_unpacked(const Descriptor& descriptor, uint64_t count);
 
 std::vector<double> permute(const std::vector<double>& values, const Shape& shape, const std::vector<int>& axes);
 

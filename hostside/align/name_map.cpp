@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -35,7 +36,9 @@ NameMap parse_json(const std::string& text, const std::string& origin) {
 
 }  // namespace
 
-NameMap parse_name_map(const std::string& text, const std::string& origin) {
+NameMap parse_name_map(const std::string& text_of_file, const std::string& origin) {
+  const bool byte_order_mark = text_of_file.compare(0, 3, "\xEF\xBB\xBF") == 0;
+  const std::string text = text_of_file.substr(byte_order_mark ? 3 : 0);
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start != std::string::npos && text[start] == '{') return parse_json(text, origin);
 
@@ -59,6 +62,9 @@ NameMap parse_name_map(const std::string& text, const std::string& origin) {
 }
 
 NameMap read_name_map(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw std::runtime_error(fmt::format("the name map {} is a folder; it must be a file", path));
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad()) throw std::runtime_error(fmt::format("cannot read the name map {}", path));

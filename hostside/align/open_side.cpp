@@ -37,6 +37,7 @@ struct Opened {
     if (!opened) fail(opened.error());
     capture = std::make_shared<const Capture>(std::move(*opened));
     if (frames().empty()) throw std::runtime_error(path + " holds no frame; `dumphook info` shows what is in it");
+    refuse_several_sessions();
   }
 
   Frames frames() const {
@@ -44,6 +45,25 @@ struct Opened {
     if (capture)
       for (const CapturedFrame& frame : capture->frames()) list.push_back(&frame);
     return list;
+  }
+
+ private:
+  // Files of several sessions lie together by accident: which of them is meant?
+  void refuse_several_sessions() const {
+    std::map<std::string, std::set<std::string>> sessions_of;  // by file
+    std::set<uint32_t> with_frames;
+    for (const CapturedFrame& frame : capture->frames()) with_frames.insert(frame.session);
+    for (const CaptureStream& stream : capture->streams()) {
+      if (!stream.session || with_frames.count(*stream.session) == 0) continue;
+      sessions_of[capture->files()[stream.file]].insert(capture->sessions()[*stream.session].uuid.substr(0, 8));
+    }
+    if (with_frames.size() < 2 || sessions_of.size() < 2) return;
+    std::string list;
+    for (const auto& [file, sessions] : sessions_of)
+      for (const std::string& session : sessions)
+        list += fmt::format("{}{} (session {})", list.empty() ? "" : ", ", file, session.empty() ? "?" : session);
+    throw std::runtime_error(
+        fmt::format("{} holds {} sessions: {}; name the file of one of them", path, with_frames.size(), list));
   }
 };
 
@@ -141,10 +161,7 @@ class FrameSide {
     for (size_t position : ordered_positions()) {
       const CapturedTensor& tensor = capture_->tensors()[position];
       side_.coverage.captured += tensor.state == TensorState::whole;
-      if (!known_.insert({tensor.model(), tensor.name()}).second) {
-        ++repeated_;
-        continue;
-      }
+      known_.insert({tensor.model(), tensor.name()});
       side_.tensors.push_back(side_tensor(tensor, position));
     }
   }
@@ -154,19 +171,19 @@ class FrameSide {
     std::vector<size_t> positions = capture_->execution_order(frame_.session, frame_.number);
     side_.order_known = side_.coverage.declared.has_value();
     if (side_.order_known) return positions;
-    std::vector<std::tuple<int, int, size_t, size_t>> keys;
-    int node = -1, slot = 0;
+    // Instance and occurrence: a run of the model after the other.
+    std::vector<std::tuple<uint32_t, uint32_t, int, int, size_t, size_t>> keys;
+    std::tuple<uint32_t, uint32_t, int, int> place(0, 0, -1, 0);
     for (size_t position : positions) {
-      const Descriptor& d = *capture_->tensors()[position].descriptor;
-      if (d.node_index >= 0) {
-        node = d.node_index;
-        slot = d.output_slot;
+      const CapturedTensor& tensor = capture_->tensors()[position];
+      if (tensor.descriptor->node_index >= 0) {
+        place = {tensor.instance, tensor.occurrence, tensor.descriptor->node_index, tensor.descriptor->output_slot};
         side_.order_known = true;
       }
-      keys.emplace_back(node, slot, keys.size(), position);
+      keys.push_back(std::tuple_cat(place, std::tuple(keys.size(), position)));
     }
     std::sort(keys.begin(), keys.end());
-    for (size_t i = 0; i < keys.size(); ++i) positions[i] = std::get<3>(keys[i]);
+    for (size_t i = 0; i < keys.size(); ++i) positions[i] = std::get<5>(keys[i]);
     return positions;
   }
 
@@ -175,9 +192,15 @@ class FrameSide {
     result.descriptor = *tensor.descriptor;
     result.descriptor.dtype = tensor.dtype;
     result.descriptor.shape = tensor.shape;
+    result.instance = tensor.instance;
+    result.occurrence = tensor.occurrence;
     result.why = tensor.why;
     switch (tensor.state) {
-      case TensorState::whole: break;
+      case TensorState::whole:
+        if (tensor.described) break;
+        result.presence = Presence::unusable;
+        result.why = "its descriptor is missing";
+        break;
       case TensorState::truncated: result.presence = Presence::truncated; break;
       case TensorState::damaged: result.presence = Presence::unusable; break;
       case TensorState::statistics:
@@ -255,9 +278,6 @@ class FrameSide {
   }
 
   void add_notes() {
-    if (repeated_ > 0)
-      side_.notes.push_back(
-          fmt::format("{} captures repeat a name within the frame; the first of each is compared", repeated_));
     if (capture_->sessions().size() > 1)
       side_.notes.push_back(fmt::format("holds {} sessions; session {} is compared", capture_->sessions().size(),
                                         session_.uuid.empty() ? std::to_string(frame_.session) : session_.uuid));
@@ -271,7 +291,6 @@ class FrameSide {
   const CaptureSession& session_;
   Side side_;
   std::set<Key> known_;
-  size_t repeated_ = 0;
 };
 
 Side side_of(const Opened& opened, const CapturedFrame* frame) {

@@ -19,8 +19,8 @@ struct Sides {
 
 // Without a choice: the first frame that both sides hold completely; else the target's first complete frame, or its
 // first. The golden's frame is then the one with the same number; else its only one; else its first complete one, which
-// is noted. Of a tensor that occurs several times in the frame, the first occurrence is taken, which is noted. Throws
-// std::runtime_error that says what, where and what to do.
+// is noted. Throws std::runtime_error that says what, where and what to do: also for a folder whose files are of
+// several sessions.
 Sides open_sides(const std::string& target_path, const std::string& golden_path, const FrameChoice& choice);
 
 }  // namespace dumphook

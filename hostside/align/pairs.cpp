@@ -8,6 +8,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "decode/stem.h"
 
@@ -22,31 +25,62 @@ struct Matcher {
   const Tensors& golden;
   std::vector<size_t> golden_of;  // by target, kNone: unmatched
   std::vector<std::string> note_of;
+  std::vector<bool> settled;  // by target: matched, or known to have no counterpart
   std::vector<bool> golden_taken;
 
   Matcher(const Tensors& t, const Tensors& g)
-      : target(t), golden(g), golden_of(t.size(), kNone), note_of(t.size()), golden_taken(g.size(), false) {}
+      : target(t),
+        golden(g),
+        golden_of(t.size(), kNone),
+        note_of(t.size()),
+        settled(t.size(), false),
+        golden_taken(g.size(), false) {}
 
   void take(size_t t, size_t g, std::string note) {
     golden_of[t] = g;
     note_of[t] = std::move(note);
-    golden_taken[g] = true;
+    settled[t] = golden_taken[g] = true;
   }
 };
 
-std::optional<size_t> find(const Tensors& tensors, const std::string& name) {
+// The tensor of that name that `like` would be: of the same run.
+std::optional<size_t> find_run(const Tensors& tensors, const std::string& name, const SideTensor& like) {
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].descriptor.name == name) return i;
+    if (tensors[i].descriptor.name == name && tensors[i].instance == like.instance &&
+        tensors[i].occurrence == like.occurrence)
+      return i;
   return {};
 }
 
+std::optional<size_t> find_label(const Tensors& tensors, const std::string& label) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].label() == label) return i;
+  return {};
+}
+
+// An entry for a name holds for all its runs, unless one has an entry of its own.
 void match_by_map(Matcher& matcher, const NameMap& map, std::vector<std::string>& notes) {
-  for (const auto& [target_name, golden_name] : map) {
-    const auto t = find(matcher.target, target_name), g = find(matcher.golden, golden_name);
-    if (t && g) matcher.take(*t, *g, fmt::format("mapped to {}", golden_name));
-    if (!t) notes.push_back(fmt::format("the map names target tensor {}, which is not there", target_name));
-    if (!g) notes.push_back(fmt::format("the map names golden tensor {}, which is not there", golden_name));
+  std::set<std::string> used;
+  for (size_t t = 0; t < matcher.target.size(); ++t) {
+    const SideTensor& target = matcher.target[t];
+    auto entry = map.find(target.label());
+    const bool by_label = entry != map.end();
+    if (!by_label) entry = map.find(target.descriptor.name);
+    if (entry == map.end()) continue;
+    used.insert(entry->first);
+    matcher.settled[t] = true;
+    const auto g =
+        by_label ? find_label(matcher.golden, entry->second) : find_run(matcher.golden, entry->second, target);
+    if (g) {
+      matcher.take(t, *g, fmt::format("mapped to {}", matcher.golden[*g].label()));
+    } else {
+      matcher.note_of[t] = fmt::format("mapped to {}, which is not there", entry->second);
+      notes.push_back(fmt::format("the map names golden tensor {}, which is not there", entry->second));
+    }
   }
+  for (const auto& entry : map)
+    if (used.count(entry.first) == 0)
+      notes.push_back(fmt::format("the map names target tensor {}, which is not there", entry.first));
 }
 
 // Equal keys, in linear time.
@@ -56,7 +90,7 @@ void match_by(Matcher& matcher, KeyOf key_of) {
   for (size_t g = 0; g < matcher.golden.size(); ++g)
     if (!matcher.golden_taken[g]) free[key_of(matcher.golden[g])].push_back(g);
   for (size_t t = 0; t < matcher.target.size(); ++t) {
-    if (matcher.golden_of[t] != kNone) continue;
+    if (matcher.settled[t]) continue;
     const auto found = free.find(key_of(matcher.target[t]));
     if (found == free.end() || found->second.empty()) continue;
     matcher.take(t, found->second.front(), {});
@@ -66,13 +100,20 @@ void match_by(Matcher& matcher, KeyOf key_of) {
 
 void match_by_origin(Matcher& matcher) {
   for (size_t t = 0; t < matcher.target.size(); ++t) {
-    if (matcher.golden_of[t] != kNone) continue;
     const auto& origins = matcher.target[t].descriptor.origin_names;
-    for (auto origin = origins.rbegin(); origin != origins.rend() && matcher.golden_of[t] == kNone; ++origin) {
-      const auto g = find(matcher.golden, *origin);
-      if (g && !matcher.golden_taken[*g]) matcher.take(t, *g, fmt::format("origin {}", *origin));
+    for (auto origin = origins.rbegin(); origin != origins.rend() && !matcher.settled[t]; ++origin) {
+      const auto g = find_run(matcher.golden, *origin, matcher.target[t]);
+      if (g && !matcher.golden_taken[*g]) matcher.take(t, *g, fmt::format("origin {}", matcher.golden[*g].label()));
     }
   }
+}
+
+// The file that `dumphook export` makes of it; of a capture of one model, and of several.
+std::string short_stem(const SideTensor& tensor) {
+  return tensor.stem.empty() ? stem_of(tensor.descriptor.name, tensor.occurrence, tensor.instance) : tensor.stem;
+}
+std::string long_stem(const SideTensor& tensor) {
+  return tensor.stem.empty() ? stem_of_name(tensor.descriptor.model) + "!" + short_stem(tensor) : tensor.stem;
 }
 
 bool is_input(const SideTensor* tensor) {
@@ -121,12 +162,13 @@ Alignment align(Side target_side, Side golden_side, const NameMap& map) {
 
   Matcher matcher(t, g);
   match_by_map(matcher, map, result.notes);
-  match_by(matcher,
-           [](const SideTensor& tensor) { return std::pair(tensor.descriptor.model, tensor.descriptor.name); });
-  match_by(matcher, [](const SideTensor& tensor) { return tensor.descriptor.name; });
-  match_by(matcher, [](const SideTensor& tensor) {
-    return tensor.stem.empty() ? stem_of_name(tensor.descriptor.name) : tensor.stem;
-  });
+  const auto run_of = [](const SideTensor& tensor) {
+    return std::tuple(tensor.descriptor.name, tensor.instance, tensor.occurrence);
+  };
+  match_by(matcher, [&](const SideTensor& tensor) { return std::pair(tensor.descriptor.model, run_of(tensor)); });
+  match_by(matcher, long_stem);
+  match_by(matcher, short_stem);
+  match_by(matcher, run_of);
   match_by_origin(matcher);
 
   const bool golden_leads = !target->order_known && golden->order_known;

@@ -24,9 +24,10 @@ struct Alignment {
   std::vector<std::string> notes;
 };
 
-// A target tensor is matched, in this order, by the map, by equal model and name, by equal name alone, by the file stem
-// that the name gives, by its origin names (the last one first: it is what a fused layer puts out). Equal names on a
-// side are matched in order of appearance.
+// A target tensor is matched, in this order, by the map, by equal model and name, by the file that export makes of it
+// (MODEL!NAME, or NAME), by equal name alone, by its origin names (the last one first: it is what a fused layer puts
+// out); always with the same instance and occurrence. What the map sends to a golden that is not there stays unmatched.
+// Equal names on a side are matched in order of appearance.
 //
 // Rows are in the target's order, or in the golden's where only that one knows the order of execution. What only the
 // other side has follows the layer that it follows there. What neither has makes no row, unless the target should have

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/stem.h"
 #include "decode/tensor.h"
 
 namespace dumphook {
@@ -24,10 +25,13 @@ enum class Presence : uint8_t {
 struct SideTensor {
   Descriptor descriptor;  // where nothing was captured, and for files not yet read, only the name is sure
   std::string stem;       // of its file, in a folder of files; names longer than a file's may be are shortened there
+  uint32_t instance = 0, occurrence = 0;
   Presence presence = Presence::whole;
   bool expected = true;          // not whole: something says that it should be here
   std::string why;               // not whole: what is known about the reason
   std::function<Tensor()> load;  // set when whole; throws std::runtime_error on damaged data
+
+  std::string label() const { return descriptor.name + run_suffix(occurrence, instance); }
 };
 
 // How much of what was there is here.

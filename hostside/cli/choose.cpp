@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <tuple>
 
 #include "base/glob.h"
 #include "cli/output.h"
@@ -36,6 +38,23 @@ Expected<FrameSelection> read_selection(const std::string& text) {
   return selection;
 }
 
+std::vector<SeqRange> absent_of(const Capture& capture, const FrameSelection& wanted) {
+  std::set<uint64_t> numbers;
+  for (const CapturedFrame& frame : capture.frames()) numbers.insert(frame.number);
+  std::vector<SeqRange> absent;
+  for (const SeqRange& range : wanted.ranges) {
+    uint64_t next = range.first;
+    bool more = true;
+    for (auto at = numbers.lower_bound(range.first); more && at != numbers.end() && *at <= range.last; ++at) {
+      if (*at > next) absent.push_back({next, *at - 1});
+      more = *at < range.last;
+      next = *at + 1;
+    }
+    if (more) absent.push_back({next, range.last});
+  }
+  return absent;
+}
+
 std::string known_frames(const Capture& capture) {
   const auto& frames = capture.frames();
   if (frames.empty()) return "the capture has no frames";
@@ -44,9 +63,9 @@ std::string known_frames(const Capture& capture) {
 
 }  // namespace
 
-Expected<std::vector<FrameKey>> choose_frames(const Capture& capture, const std::string& text) {
+Expected<ChosenFrames> choose_frames(const Capture& capture, const std::string& text) {
   const std::vector<CapturedFrame>& frames = capture.frames();
-  std::vector<FrameKey> chosen;
+  ChosenFrames chosen;
   if (text.empty()) {
     const CapturedFrame* best = nullptr;
     for (const CapturedFrame& frame : frames) {
@@ -58,16 +77,51 @@ Expected<std::vector<FrameKey>> choose_frames(const Capture& capture, const std:
       if (best == nullptr || frame.tensors > best->tensors) best = &frame;
     }
     if (best == nullptr) return Error{"there are no tensors in the capture", "see dumphook info"};
-    chosen.push_back({best->session, best->number});
+    chosen.frames.push_back({best->session, best->number});
     return chosen;
   }
   const Expected<FrameSelection> selection = read_selection(text);
   if (!selection) return selection.error();
   for (const CapturedFrame& frame : frames) {
-    if (selection->contains(frame.number)) chosen.push_back({frame.session, frame.number});
+    if (selection->contains(frame.number)) chosen.frames.push_back({frame.session, frame.number});
   }
-  if (chosen.empty()) return Error{"there is no frame " + text, known_frames(capture)};
+  if (chosen.frames.empty()) return Error{"there is no frame " + text, known_frames(capture)};
+  chosen.absent = absent_of(capture, *selection);
   return chosen;
+}
+
+const CapturedFrame* find_frame(const Capture& capture, FrameKey key) {
+  const auto before = [](const CapturedFrame& frame, const FrameKey& wanted) {
+    return std::tie(frame.session, frame.number) < std::tie(wanted.session, wanted.frame);
+  };
+  const auto found = std::lower_bound(capture.frames().begin(), capture.frames().end(), key, before);
+  const bool there = found != capture.frames().end() && found->session == key.session && found->number == key.frame;
+  return there ? &*found : nullptr;
+}
+
+std::string lack_text(const CapturedFrame& frame) {
+  std::string text = std::string(frame.state_name()) == "complete" ? "" : frame.state_name();
+  std::string lost;
+  for (const auto& [reason, count] : frame.lost) {
+    if (count > 0) lost += fmt::format("{}{} {}", lost.empty() ? "lost: " : ", ", loss_reason_name(reason), count);
+  }
+  return text.empty() || lost.empty() ? text + lost : text + ", " + lost;
+}
+
+std::string absent_text(const std::vector<SeqRange>& absent) {
+  std::string text;
+  for (const SeqRange& range : absent) {
+    text += text.empty() ? "" : ", ";
+    text += range.first == range.last ? fmt::format("there is no frame {}", range.first)
+                                      : fmt::format("there are no frames {} to {}", range.first, range.last);
+  }
+  return text;
+}
+
+Error no_descriptor(const CapturedTensor& tensor) {
+  return {
+      fmt::format("{} of frame {} has no real values: its descriptor is missing", shown(tensor.label()), tensor.frame),
+      "--stored gives the stored numbers"};
 }
 
 std::vector<size_t> choose_tensors(const Capture& capture, FrameKey frame, const std::string& glob) {
@@ -87,6 +141,9 @@ Expected<size_t> choose_tensor(const Capture& capture, FrameKey frame, const std
   const auto at = [&](size_t index) -> const CapturedTensor& { return capture.tensors()[index]; };
   for (const size_t index : order) {
     if (at(index).name() == name || at(index).model() + "/" + at(index).name() == name) return index;
+  }
+  for (const size_t index : order) {
+    if (at(index).label() == name || at(index).model() + "/" + at(index).label() == name) return index;
   }
   const size_t colon = name.rfind(':');
   uint64_t output = 0;
@@ -109,7 +166,7 @@ Expected<size_t> choose_tensor(const Capture& capture, FrameKey frame, const std
   size_t found = 0;
   for (const size_t index : order) {
     if (at(index).name().find(name.substr(0, colon)) == std::string::npos) continue;
-    if (++found <= 5) near += (near.empty() ? "" : ", ") + shown(at(index).name());
+    if (++found <= 5) near += (near.empty() ? "" : ", ") + shown(at(index).label());
   }
   return Error{fmt::format("there is no tensor {} in frame {}", shown(name), frame.frame),
                near.empty() ? "names are listed by dumphook ls" : "did you mean: " + near};

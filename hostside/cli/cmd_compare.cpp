@@ -34,7 +34,7 @@ struct Options {
   std::string target, golden, map_path, preset{kPresetNames[0]}, format = "table", json_path, out_path;
   FrameChoice frames;
   std::vector<LimitOption> limits;
-  bool json = false, force = false, allow_unmatched = false;
+  bool json = false, has_format = false, force = false, allow_unmatched = false;
 };
 
 // ---- Limits on the command line
@@ -152,9 +152,19 @@ class ProgressLine {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+}
+
 void run(Context& context, Options options) {
   // --json FILE is written besides the report; --json alone, or --json -, is the report.
   const bool json_besides = options.json && !options.json_path.empty() && options.json_path != "-";
+  if (options.json && !json_besides && options.has_format && options.format != "json")
+    throw CLI::ValidationError("--json", "alone is a format, and --format asks for another; give it a FILE");
+  if (json_besides && !options.out_path.empty() && same_file(options.json_path, options.out_path))
+    throw CLI::ValidationError("--out", "names the same file as --json");
   if (options.json && !json_besides) options.format = "json";
   refuse_to_overwrite(options.out_path, options.force);
   if (json_besides) refuse_to_overwrite(options.json_path, options.force);
@@ -170,6 +180,9 @@ void run(Context& context, Options options) {
 
   if (json_besides) emit(context, options.json_path, json_report(comparison, options.allow_unmatched), options.force);
   emit(context, options.out_path, report_text(context, options, comparison), options.force);
+  // Rows alone would not show what is missing.
+  if (options.format == "csv" || options.format == "sigmastar")
+    std::fputs(summary_report(comparison, options.allow_unmatched, options.format == "sigmastar").c_str(), stderr);
   // A failed limit is a fact whatever is missing, so it wins over missing data.
   if (comparison.failed())
     context.exit_code = kExitLimitsFailed;
@@ -195,9 +208,8 @@ void add_compare(CLI::App& app, Context& context) {
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPresetNames), std::end(kPresetNames))))
       ->type_name("NAME");
   verb->add_flag("--allow-unmatched", options->allow_unmatched, "tensors that only one side has are no missing data");
-  verb->add_option("--format", options->format, "what to print")
-      ->check(CLI::IsMember({"table", "json", "csv", "sigmastar"}))
-      ->type_name("NAME");
+  CLI::Option* format = verb->add_option("--format", options->format, "what to print");
+  format->check(CLI::IsMember({"table", "json", "csv", "sigmastar"}))->type_name("NAME");
   CLI::Option* json =
       verb->add_option("--json", options->json_path, "print JSON; with FILE, write it there besides the report")
           ->expected(0, 1)
@@ -211,7 +223,8 @@ void add_compare(CLI::App& app, Context& context) {
       "ratio\n"
       "outside 0.8,1.25, or NaN or Inf of its own; warn at cosine < 0.99 or norm ratio outside 0.9,1.1.\n"
       "Exit codes: 4 a layer or an input failed; else 3 something was not judged; else 0.");
-  verb->callback([&context, options, json] {
+  verb->callback([&context, options, json, format] {
+    options->has_format = format->count() > 0;
     options->json = json->count() > 0;
     run(context, *options);
   });

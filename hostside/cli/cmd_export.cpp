@@ -42,15 +42,6 @@ struct Batch {
 
 std::string frame_text(uint64_t frame) { return fmt::format("frame_{:06}", frame); }
 
-// Same names, same stems; the runs of a tensor within a frame are told apart behind the name.
-std::string stem_of(const CapturedTensor& tensor, bool with_model) {
-  std::string name = tensor.name();
-  std::string stem = with_model ? stem_of_name(tensor.model()) + "!" + stem_of_name(name) : stem_of_name(name);
-  if (tensor.occurrence > 0) stem += fmt::format("#{}", tensor.occurrence);
-  if (tensor.instance > 0) stem += fmt::format("!{}", tensor.instance);
-  return stem;
-}
-
 class Exporter {
  public:
   Exporter(Context& context, const ExportOptions& options, const Capture& capture)
@@ -79,15 +70,12 @@ class Exporter {
       context_.fail(frames.error());
       return false;
     }
-    std::set<std::string> models;
     std::set<uint32_t> sessions;
-    for (const FrameKey& frame : *frames) {
+    note_lacks(*frames);
+    for (const FrameKey& frame : frames->frames) {
       sessions.insert(frame.session);
       Batch batch{frame, {}, {}};
-      for (const size_t index : choose_tensors(capture_, frame, options_.glob)) {
-        models.insert(capture_.tensors()[index].model());
-        batch.items.push_back({index, {}});
-      }
+      for (const size_t index : choose_tensors(capture_, frame, options_.glob)) batch.items.push_back({index, {}});
       if (!batch.items.empty()) batches_.push_back(std::move(batch));
     }
     if (batches_.empty()) {
@@ -96,15 +84,38 @@ class Exporter {
            "names are listed by dumphook ls"});
       return false;
     }
+    // Of the whole capture: a GLOB changes no names.
+    std::set<std::string> models;
+    for (const CapturedTensor& tensor : capture_.tensors()) models.insert(tensor.model());
     for (Batch& batch : batches_) {
       fs::path folder = options_.folder;
       if (sessions.size() > 1) folder /= fmt::format("session_{}", batch.frame.session);
       const bool own_folder = batches_.size() > 1 || options_.format == "npz";
       batch.folder = own_folder ? folder / frame_text(batch.frame.frame) : folder;
       if (options_.format == "npz") batch.folder += ".npz";
-      for (Item& item : batch.items) item.stem = stem_of(capture_.tensors()[item.tensor], models.size() > 1);
+      for (Item& item : batch.items) {
+        const CapturedTensor& tensor = capture_.tensors()[item.tensor];
+        if (models.size() > 1) item.stem = stem_of_name(tensor.model()) + "!";
+        item.stem += stem_of(tensor.name(), tensor.occurrence, tensor.instance);
+      }
     }
     return true;
+  }
+
+  // What was asked for and is not in the capture.
+  void note_lacks(const ChosenFrames& chosen) {
+    absent_ = chosen.absent;
+    if (!absent_.empty()) lacks_.push_back(absent_text(absent_));
+    for (const FrameKey& key : chosen.frames) {
+      const CapturedFrame* frame = find_frame(capture_, key);
+      if (frame == nullptr) continue;
+      frames_.push_back({{"session", capture_.sessions()[key.session].uuid},
+                         {"frame", key.frame},
+                         {"state", frame->state_name()},
+                         {"lost", json_losses(frame->lost)}});
+      if (const std::string lack = lack_text(*frame); !lack.empty())
+        lacks_.push_back(fmt::format("frame {} is {}", key.frame, lack));
+    }
   }
 
   fs::path file_of(const Batch& batch, const Item& item) const {
@@ -138,10 +149,11 @@ class Exporter {
 
   // Nothing when the tensor is not whole: that is told, and the rest goes on.
   std::optional<Tensor> load(const CapturedTensor& entry) {
-    Expected<Tensor> tensor = capture_.load(entry);
+    const bool described = entry.described || options_.stored || entry.state != TensorState::whole;
+    Expected<Tensor> tensor = described ? capture_.load(entry) : no_descriptor(entry);
     if (tensor) return std::move(*tensor);
-    context_.say(shown(tensor.error().what));
-    skipped_.push_back({{"name", entry.name()}, {"frame", entry.frame}, {"why", tensor.error().what}});
+    context_.say(tensor.error().what);
+    skipped_.push_back({{"name", entry.label()}, {"frame", entry.frame}, {"why", tensor.error().what}});
     return std::nullopt;
   }
 
@@ -150,6 +162,8 @@ class Exporter {
     if (!member.empty()) file["member"] = member;
     file.update({{"name", entry.name()},
                  {"model", entry.model()},
+                 {"instance", entry.instance},
+                 {"occurrence", entry.occurrence},
                  {"frame", entry.frame},
                  {"dtype", dtype_name(entry.dtype)},
                  {"shape", entry.shape},
@@ -205,12 +219,11 @@ class Exporter {
       return file.write(ConstBytes(reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)));
     }
     if (tensor.descriptor.layout == Layout::text) return file.write(raw);
-    const std::vector<double> values = real ? real_values(tensor) : stored_values(tensor);
-    ValueText text(options_.one_per_row, is_integer(tensor.descriptor.dtype) && !real);
-    for (size_t i = 0; i < values.size(); ++i) {
-      text.add(values[i]);
-      if (i + 1 == values.size()) text.finish();
-      if (text.size() < 65536 && i + 1 < values.size()) continue;
+    ValueText text(tensor, real ? Values::real : Values::stored, options_.one_per_row);
+    for (uint64_t i = 0, count = text.count(); i < count; ++i) {
+      text.add(i);
+      if (i + 1 == count) text.finish();
+      if (text.size() < 65536 && i + 1 < count) continue;
       const std::string piece = text.take();
       if (const auto written = file.write(ConstBytes(reinterpret_cast<const uint8_t*>(piece.data()), piece.size()));
           !written) {
@@ -257,9 +270,16 @@ class Exporter {
 
   void finish() {
     if (progress_shown_) std::fputc('\n', stderr);
-    if (!skipped_.empty()) context_.exit_code = kExitDataMissing;
+    constexpr size_t kMostLines = 10;
+    for (size_t i = 0; i < lacks_.size() && i < kMostLines; ++i) context_.say(lacks_[i]);
+    if (lacks_.size() > kMostLines) context_.say(fmt::format("... and {} more", lacks_.size() - kMostLines));
+    if (!skipped_.empty() || !lacks_.empty()) context_.exit_code = kExitDataMissing;
     if (context_.json) {
-      print_json(context_.out, {{"format", 1}, {"files", files_}, {"skipped", skipped_}});
+      print_json(context_.out, {{"format", 1},
+                                {"files", files_},
+                                {"skipped", skipped_},
+                                {"frames", frames_},
+                                {"absent_frames", json_ranges(absent_)}});
     } else {
       context_.out.line(fmt::format("{} tensors of {} frames in {}{}", written_, batches_.size(), options_.folder,
                                     skipped_.empty() ? "" : fmt::format(", {} skipped", skipped_.size())));
@@ -274,7 +294,9 @@ class Exporter {
   const ExportOptions& options_;
   const Capture& capture_;
   std::vector<Batch> batches_;
-  Json files_ = Json::array(), skipped_ = Json::array();
+  Json files_ = Json::array(), skipped_ = Json::array(), frames_ = Json::array();
+  std::vector<SeqRange> absent_;
+  std::vector<std::string> lacks_;
   std::set<std::string> told_;
   size_t written_ = 0;
   bool progress_shown_ = false, interrupted_ = false;
@@ -307,7 +329,12 @@ void add_export(CLI::App& app, Context& context) {
   verb->add_flag("--deflate", options->deflate, "npz: compress");
   verb->add_flag("--force", options->force, "replace files that are there");
   add_json_option(*verb, context);
-  verb->callback([&context, options] { run(context, *options); });
+  verb->callback([&context, options] {
+    if (options->one_per_row && options->format != "txt")
+      throw CLI::ValidationError("--one-per-row", "needs --format txt");
+    if (options->deflate && options->format != "npz") throw CLI::ValidationError("--deflate", "needs --format npz");
+    run(context, *options);
+  });
 }
 
 }  // namespace dumphook

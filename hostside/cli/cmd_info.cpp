@@ -274,7 +274,9 @@ void add_info(CLI::App& app, Context& context) {
   auto options = std::make_shared<InfoOptions>();
   verb->add_option("CAPTURE", options->paths, "file, folder, several segments of a session, or - for standard input")
       ->required();
-  verb->add_option("--problems", options->problem_limit, "how many problems to print")->capture_default_str();
+  verb->add_option("--problems", options->problem_limit, "how many problems to print")
+      ->check(not_negative())
+      ->capture_default_str();
   add_json_option(*verb, context);
   verb->callback([&context, options] { run(context, *options); });
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <tuple>
 
 #include "cli/choose.h"
 #include "cli/json.h"
@@ -38,13 +37,6 @@ std::string state_text(const CapturedTensor& tensor) {
                             : fmt::format("{}: {}", tensor_state_name(tensor.state), tensor.why);
 }
 
-std::string name_text(const CapturedTensor& tensor) {
-  std::string name = shown(tensor.name());
-  if (tensor.occurrence > 0) name += fmt::format(" #{}", tensor.occurrence);
-  if (tensor.instance > 0) name += fmt::format(" @{}", tensor.instance);
-  return name;
-}
-
 std::string ratio_text(const CapturedTensor& tensor) {
   if (tensor.stored_bytes == 0) return "-";
   return fmt::format("{:.2f}", static_cast<double>(tensor.raw_bytes) / static_cast<double>(tensor.stored_bytes));
@@ -53,7 +45,7 @@ std::string ratio_text(const CapturedTensor& tensor) {
 std::vector<std::string> row_of(const CapturedTensor& tensor, size_t index, bool quantization) {
   const Descriptor& descriptor = *tensor.descriptor;
   std::vector<std::string> row{std::to_string(index),    descriptor.op.empty() ? "-" : shown(descriptor.op),
-                               name_text(tensor),        role_name(descriptor.role),
+                               shown(tensor.label()),    role_name(descriptor.role),
                                dtype_name(tensor.dtype), shape_text(tensor.shape)};
   if (quantization) {
     const Quantization& q = descriptor.quantization;
@@ -73,6 +65,7 @@ Json json_row(const CapturedTensor& tensor, size_t index) {
   return {{"index", index},
           {"model", tensor.model()},
           {"name", tensor.name()},
+          {"label", tensor.label()},
           {"op", descriptor.op},
           {"role", role_name(descriptor.role)},
           {"dtype", dtype_name(tensor.dtype)},
@@ -89,34 +82,19 @@ Json json_row(const CapturedTensor& tensor, size_t index) {
           {"why", tensor.why}};
 }
 
-// What is known to be missing: "incomplete, lost: pool_full 2".
-std::string lack_text(const CapturedFrame& frame) {
-  std::string text = std::string(frame.state_name()) == "complete" ? "" : frame.state_name();
-  std::string lost;
-  for (const auto& [reason, count] : frame.lost) {
-    if (count > 0) lost += fmt::format("{}{} {}", lost.empty() ? "lost: " : ", ", loss_reason_name(reason), count);
-  }
-  return text.empty() || lost.empty() ? text + lost : text + ", " + lost;
-}
-
-const CapturedFrame* find_frame(const Capture& capture, FrameKey key) {
-  const auto before = [](const CapturedFrame& frame, const FrameKey& wanted) {
-    return std::tie(frame.session, frame.number) < std::tie(wanted.session, wanted.frame);
-  };
-  const auto found = std::lower_bound(capture.frames().begin(), capture.frames().end(), key, before);
-  const bool there = found != capture.frames().end() && found->session == key.session && found->number == key.frame;
-  return there ? &*found : nullptr;
-}
-
 void run(Context& context, const LsOptions& options) {
   const Expected<Capture> capture = Capture::open(options.path);
   if (!capture) return context.fail(capture.error());
   const auto frames = choose_frames(*capture, options.frames);
   if (!frames) return context.fail(frames.error());
 
-  Json object{{"format", 1}, {"frames", Json::array()}};
+  Json object{{"format", 1}, {"frames", Json::array()}, {"absent_frames", json_ranges(frames->absent)}};
+  if (!frames->absent.empty()) {
+    context.say(absent_text(frames->absent));
+    context.exit_code = kExitDataMissing;
+  }
   size_t listed = 0;
-  for (const FrameKey& key : *frames) {
+  for (const FrameKey& key : frames->frames) {
     const std::vector<size_t> chosen = choose_tensors(*capture, key, options.glob);
     listed += chosen.size();
     const CapturedFrame* frame = find_frame(*capture, key);
@@ -146,7 +124,10 @@ void run(Context& context, const LsOptions& options) {
                                   {"lost", frame == nullptr ? Json::object() : json_losses(frame->lost)},
                                   {"tensors", std::move(rows)}});
     } else {
-      context.out.line(context.out.bold(fmt::format("frame {}", key.frame)) +
+      const std::string& uuid = capture->sessions()[key.session].uuid;
+      const std::string session =
+          capture->sessions().size() < 2 ? "" : " of session " + (uuid.empty() ? "?" : shown(uuid.substr(0, 8)));
+      context.out.line(context.out.bold(fmt::format("frame {}", key.frame)) + session +
                        (lack.empty() ? "" : ", " + context.out.odd(lack)));
       context.out.text(table.text(context.out));
     }

@@ -27,18 +27,22 @@ struct RecordOptions {
 bool names_a_file(const std::string& path) { return std::filesystem::path(path).extension() == ".mcap"; }
 
 std::string line_of(const CollectedSession& session) {
-  std::string line = fmt::format("{}: {}{} messages, {}, {}", session.path,
-                                 session.board.empty() ? "" : shown(session.board) + ", ", session.messages,
-                                 bytes_text(session.bytes), session.complete ? "complete" : "not closed by the board");
+  std::string line =
+      fmt::format("{}: {}{} messages, {}, {}", session.path, session.board.empty() ? "" : shown(session.board) + ", ",
+                  session.messages, bytes_text(session.bytes),
+                  session.complete() ? "complete"
+                  : session.closed   ? "closed by the board"
+                                     : "not closed by the board");
   if (session.missing != 0) line += fmt::format(", {} never came", session.missing);
   if (session.damaged != 0) line += fmt::format(", {} damaged", session.damaged);
   return line;
 }
 
 Json json_of(const CollectedSession& session) {
-  return {{"path", session.path},         {"session", session.session}, {"board", session.board},
-          {"messages", session.messages}, {"bytes", session.bytes},     {"connections", session.streams},
-          {"complete", session.complete}, {"missing", session.missing}, {"damaged", session.damaged}};
+  return {{"path", session.path},         {"session", session.session},     {"board", session.board},
+          {"messages", session.messages}, {"bytes", session.bytes},         {"connections", session.streams},
+          {"closed", session.closed},     {"complete", session.complete()}, {"missing", session.missing},
+          {"damaged", session.damaged}};
 }
 
 // Appears whole: whoever waits for it finds the address in it.
@@ -94,7 +98,7 @@ void run_record(const RecordOptions& options, Context& context) {
   bool all_there = collector.sealed().size() >= boards;
   Json sessions = Json::array();
   for (const CollectedSession& session : collector.sealed()) {
-    all_there = all_there && session.complete && session.missing == 0 && session.damaged == 0;
+    all_there = all_there && session.complete();
     sessions.push_back(json_of(session));
   }
   if (context.json) print_json(context.out, Json{{"format", 1}, {"sessions", sessions}});
@@ -108,15 +112,21 @@ void add_record(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("record", "receive captures from boards");
   verb->add_option("--listen", options->listen, "HOST:PORT; port 0 takes any")->capture_default_str();
   verb->add_option("--out", options->out, "a folder, or FILE.mcap for one session")->capture_default_str();
-  verb->add_flag("--once", options->once, "end after one session");
-  verb->add_option("--boards", options->boards, "end after this many sessions");
+  CLI::Option* once = verb->add_flag("--once", options->once, "end after one session");
+  verb->add_option("--boards", options->boards, "end after this many sessions")->check(not_negative())->excludes(once);
   verb->add_option("--timeout", options->timeout_s, "end when nothing came for this many seconds")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   verb->add_flag("--insecure", options->insecure, "listen also for other machines, without TLS");
   verb->add_flag("--force", options->force, "replace FILE.mcap");
-  verb->add_option("--ready-file", options->ready_file, "write the address there once listening");
+  verb->add_option("--ready-file", options->ready_file,
+                   "write the address there once listening; replaces a file that is there");
   add_json_option(*verb, context);
-  verb->callback([options, &context] { run_record(*options, context); });
+  verb->callback([options, &context] {
+    if (options->force && !names_a_file(options->out)) throw CLI::ValidationError("--force", "needs --out FILE.mcap");
+    if (options->boards > 1 && names_a_file(options->out))
+      throw CLI::ValidationError("--boards", "FILE.mcap takes one session; name a folder for several");
+    run_record(*options, context);
+  });
 }
 
 }  // namespace dumphook

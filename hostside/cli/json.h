@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/output.h"
 #include "decode/capture.h"
@@ -25,6 +26,12 @@ inline Json json_losses(const LossCounts& lost) {
   Json object = Json::object();
   for (const auto& [reason, count] : lost) object[loss_reason_name(reason)] = count;
   return object;
+}
+
+inline Json json_ranges(const std::vector<SeqRange>& ranges) {
+  Json list = Json::array();
+  for (const SeqRange& range : ranges) list.push_back({range.first, range.last});
+  return list;
 }
 
 inline Json json_quantization(const Quantization& quantization) {

@@ -12,7 +12,8 @@
 
 namespace dumphook {
 
-void Context::say(const std::string& line) const { std::fprintf(stderr, "dumphook: %s\n", line.c_str()); }
+// Names in errors come from the board: shown() is for all of them.
+void Context::say(const std::string& line) const { std::fprintf(stderr, "dumphook: %s\n", shown(line).c_str()); }
 
 void Context::fail(const Error& error) {
   say(error.what);
@@ -55,6 +56,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     context.out.finish();
   } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty() && !app.remaining().empty()) {
+      context.say("there is no verb '" + app.remaining().front() + "'; dumphook --help lists them");
+      return kExitUsage;
+    }
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   } catch (const ClosedPipe&) {
     // Nobody reads on: what they wanted, they have.

@@ -5,12 +5,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include "decode/tensor.h"
+#include "base/bytes.h"
+#include "decode/dtype.h"
+#include "decode/real_values.h"
 
 namespace dumphook {
 
@@ -26,16 +27,29 @@ inline bool is_integer(DType dtype) {
   }
 }
 
+// Of a tensor's elements, which must outlive it. 64-bit integers as they are stored are exact.
 class ValueText {
  public:
-  ValueText(bool one_per_row, bool integers) : per_row_(one_per_row ? 1 : 16), integers_(integers) {}
+  ValueText(const Tensor& tensor, Values values, bool one_per_row)
+      : tensor_(tensor),
+        reader_(tensor, values),
+        per_row_(one_per_row ? 1 : 16),
+        integers_(is_integer(tensor.descriptor.dtype) &&
+                  (values == Values::stored || !is_quantized(tensor.descriptor))) {}
 
-  void add(double value) {
+  uint64_t count() const { return reader_.size(); }
+
+  void add(uint64_t element) {
     const auto to = std::back_inserter(text_);
-    if (integers_)
-      fmt::format_to(to, "{:.0f}", value);
+    const DType dtype = tensor_.descriptor.dtype;
+    if (integers_ && dtype == DType::i64)
+      fmt::format_to(to, "{}", load_le<int64_t>(tensor_.bytes.data() + element * 8));
+    else if (integers_ && dtype == DType::u64)
+      fmt::format_to(to, "{}", load_le<uint64_t>(tensor_.bytes.data() + element * 8));
+    else if (integers_)
+      fmt::format_to(to, "{:.0f}", reader_.at(element));
     else
-      fmt::format_to(to, "{:.6f}", value);
+      fmt::format_to(to, "{:.6f}", reader_.at(element));
     text_ += per_row_ == 1 ? "\n" : ", ";
     if (per_row_ > 1 && ++in_row_ == per_row_) end_row();
   }
@@ -52,6 +66,8 @@ class ValueText {
     in_row_ = 0;
   }
 
+  const Tensor& tensor_;
+  ValueReader reader_;
   size_t per_row_;
   bool integers_;
   size_t in_row_ = 0;

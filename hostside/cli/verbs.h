@@ -36,6 +36,12 @@ inline void add_json_option(CLI::App& verb, Context& context) {
   verb.add_flag("--json", context.json, "print one JSON object instead of text");
 }
 
+// For options that count something.
+inline CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](std::string& text) { return !text.empty() && text[0] == '-' ? "must not be negative" : std::string(); }, "");
+}
+
 void add_info(CLI::App& app, Context& context);
 void add_ls(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);

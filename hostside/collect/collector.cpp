@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -42,6 +43,16 @@ std::string shown_name(const CollectedSession& session) {
   return session.board.empty() ? "session " + session.session.substr(0, 8) : "board " + file_name(session.board);
 }
 
+// A file that nobody sees comes and goes. 0, or errno.
+int try_to_write(const std::string& folder) {
+  std::string path = folder + "/.dumphook-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) return errno;
+  close(file);
+  unlink(path.c_str());
+  return 0;
+}
+
 std::string endpoint_text(const Endpoint& endpoint) {
   char text[kEndpointTextBytes];
   format_endpoint(endpoint, text, sizeof text);
@@ -73,9 +84,13 @@ Expected<std::unique_ptr<Collector>> Collector::open(CollectorOptions options) {
   if (!chosen.file.empty()) folder = std::filesystem::path(chosen.file).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) return Error{fmt::format("cannot create {}: {}", folder.string(), error.message()), ""};
+  if (!chosen.file.empty() && std::filesystem::is_directory(chosen.file, error))
+    return Error{chosen.file + " is a folder, and a file of that name is to be written", ""};
   if (!chosen.file.empty() && !chosen.replace_file && std::filesystem::exists(chosen.file, error)) {
     return Error{chosen.file + " exists", "--force replaces it"};
   }
+  if (const int number = try_to_write(folder.empty() ? "." : folder.string()); number != 0)
+    return Error{fmt::format("cannot write in {}: {}", folder.empty() ? "." : folder.string(), strerror(number)), ""};
   const int number = collector->listener_.open(endpoints.items[0]);
   if (number != 0) {
     return Error{fmt::format("cannot listen on {}: {}", chosen.listen, strerror(number)),
@@ -189,7 +204,7 @@ Expected<SessionFile*> Collector::bind(Peer& peer, const StreamIdentity& identit
   for (auto& [uuid, other] : sessions_) {
     if (&other != &session && other.connection == &peer.connection) other.connection = nullptr;
   }
-  session.file->begin_stream(identity.first_stream_seq);
+  session.file->begin_stream(identity.stream, identity.first_stream_seq);
   const Expected<bool> synced = session.file->sync();
   if (!synced.ok()) return synced.error();
   session.connection = &peer.connection;
@@ -296,7 +311,7 @@ Expected<bool> Collector::seal(const std::string& uuid) {
   result.damaged = session.file->damaged();
   result.missing = session.file->missing();
   result.streams = session.streams;
-  result.complete = session.ended;
+  result.closed = session.ended;
   const Expected<std::string> path =
       session.file->seal(final_path(uuid, session), !options_.file.empty() && options_.replace_file);
   if (!path.ok()) return path.error();

@@ -30,10 +30,12 @@ struct CollectorOptions {
 struct CollectedSession {
   std::string session, board, path;
   uint64_t messages = 0, bytes = 0;
-  uint64_t damaged = 0;   // messages that were refused
-  uint64_t missing = 0;   // numbers that never came
-  uint64_t streams = 0;   // connections
-  bool complete = false;  // its stream was closed by the board
+  uint64_t damaged = 0;  // messages that were refused
+  uint64_t missing = 0;  // numbers that never came
+  uint64_t streams = 0;  // connections
+  bool closed = false;   // its stream was closed by the board
+
+  bool complete() const { return closed && missing == 0 && damaged == 0; }
 };
 
 class Collector {

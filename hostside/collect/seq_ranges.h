@@ -30,6 +30,16 @@ class SeqRanges {
     }
     return true;
   }
+  // How many of [first, end) are not in it.
+  uint64_t missing(uint64_t first, uint64_t end) const {
+    uint64_t count = 0;
+    for (const auto& [from, last] : ranges_) {
+      if (from >= end || first >= end) break;
+      if (from > first) count += from - first;
+      if (last >= first) first = last + 1;
+    }
+    return first < end ? count + (end - first) : count;
+  }
   size_t range_count() const { return ranges_.size(); }
 
  private:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "collect/record_splitter.h"
@@ -43,6 +44,11 @@ std::string numbered(const std::string& path, int attempt) {
   const bool has_dot = dot != std::string::npos && (slash == std::string::npos || dot > slash);
   return has_dot ? fmt::format("{}-{}{}", path.substr(0, dot), attempt, path.substr(dot))
                  : fmt::format("{}-{}", path, attempt);
+}
+
+uint64_t number_in(const MetadataRecord& metadata, const char* key) {
+  const auto found = metadata.values.find(key);
+  return found == metadata.values.end() ? 0 : std::strtoull(found->second.c_str(), nullptr, 10);
 }
 
 }  // namespace
@@ -110,6 +116,7 @@ Expected<bool> SessionFile::resume(const std::string& uuid) {
         const auto session = metadata ? metadata->values.find("session") : TextMap::const_iterator();
         if (!metadata || session == metadata->values.end() || session->second != uuid) return false;
         ours = true;
+        wanted_from_ = number_in(*metadata, "stream") == 0 ? number_in(*metadata, "first_stream_seq") : 1;
       }
       uint64_t seq = 0;
       if (splitter.is(McapOp::kSchema) && add_schema(splitter.whole()) == Kept::refused) break;
@@ -137,12 +144,12 @@ Expected<bool> SessionFile::resume(const std::string& uuid) {
   return true;
 }
 
-void SessionFile::begin_stream(uint64_t first_seq) {
+void SessionFile::begin_stream(uint64_t stream, uint64_t first_seq) {
+  if (wanted_from_ == 0) wanted_from_ = stream == 0 ? first_seq : 1;
   if (next_seq_ == 0) {
     next_seq_ = first_seq;
     durable_seq_ = first_seq - 1;
   } else if (first_seq > next_seq_) {
-    missing_ += first_seq - next_seq_;
     next_seq_ = first_seq;
   }
 }
@@ -188,10 +195,7 @@ SessionFile::Kept SessionFile::add_message(ConstBytes record) {
     return Kept::refused;
   }
   if (!kept_.add(seq)) return Kept::known;
-  if (seq >= next_seq_) {
-    missing_ += seq - next_seq_;
-    next_seq_ = seq + 1;
-  }
+  if (seq >= next_seq_) next_seq_ = seq + 1;
   ++messages_;
   append(record);
   return Kept::yes;

@@ -28,8 +28,8 @@ class SessionFile {
   SessionFile(const SessionFile&) = delete;
   SessionFile& operator=(const SessionFile&) = delete;
 
-  // A connection's stream begins: its first new message will be `first_seq`.
-  void begin_stream(uint64_t first_seq);
+  // A connection's stream begins, the board's `stream`-th from 0 on: its first new message will be `first_seq`.
+  void begin_stream(uint64_t stream, uint64_t first_seq);
   // Whole Schema and Channel records. `refused`: not such a record, or at odds with an earlier one.
   Kept add_schema(ConstBytes record);
   Kept add_channel(ConstBytes record);
@@ -53,7 +53,9 @@ class SessionFile {
   uint64_t messages() const { return messages_; }
   uint64_t bytes() const { return written_ + buffer_.size(); }
   uint64_t damaged() const { return damaged_; }  // messages that were refused
-  uint64_t missing() const { return missing_; }  // numbers that no stream brought
+  // Numbers that no stream brought: also those before the first stream here, unless that is the session's first. What
+  // was refused is among them, unless it came again.
+  uint64_t missing() const { return kept_.missing(wanted_from_, next_seq_); }
 
  private:
   SessionFile() = default;
@@ -76,9 +78,10 @@ class SessionFile {
   std::map<uint16_t, uint16_t> channel_schemas_;
   MessageCheck check_;
   SeqRanges kept_;
-  uint64_t next_seq_ = 0;  // 0: no stream has begun
+  uint64_t wanted_from_ = 0;  // the first number that should be here; 0: no stream has begun
+  uint64_t next_seq_ = 0;     // 0: no stream has begun
   uint64_t durable_seq_ = 0;
-  uint64_t messages_ = 0, damaged_ = 0, missing_ = 0;
+  uint64_t messages_ = 0, damaged_ = 0;
   bool failed_ = false;
 };
 

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <new>
 #include <stdexcept>
 
 #include "align/arrangement.h"
+#include "base/bytes.h"
+#include "compare/operand.h"
+#include "compare/wide_integers.h"
 #include "decode/dtype.h"
-#include "decode/real_values.h"
 
 namespace dumphook {
 namespace {
@@ -81,18 +84,24 @@ bool within_own_quantization_step(const LayerScore& score, const Tensor& target,
          score.metrics->max_abs <= static_cast<double>(scale[0]) * (1 + 1e-6);
 }
 
-// Real values as `dumphook export` writes them and as runtimes dequantize: float32 for quantized tensors. So what is
-// compared can be recomputed from the exported files, to the last digit.
-std::vector<double> compared_values(const Tensor& tensor) {
-  std::vector<double> values = real_values(tensor);
-  if (is_quantized(tensor.descriptor))
-    for (double& value : values) value = static_cast<double>(static_cast<float>(value));
-  return values;
+// What a pair takes: its bytes, and, where a side is to be rearranged, that in double before, between and after.
+bool too_large(LayerScore& score, uint64_t stored_bytes, uint64_t rearranged_elements) {
+  const double needed = static_cast<double>(stored_bytes) + 24 * static_cast<double>(rearranged_elements);
+  if (needed <= static_cast<double>(kMostPairBytes)) return false;
+  score.verdict = State::not_comparable;
+  add_reason(score, fmt::format("needs {:.1f} GiB of memory, and a pair may take {:.0f}", needed / 0x1p30,
+                                static_cast<double>(kMostPairBytes) / 0x1p30));
+  return true;
 }
 
 void score_numbers(LayerScore& score, const Tensor& target, const Tensor& golden, const Limits& limits) {
-  Unpacked t = unpack(compared_values(target), target.descriptor);
-  const Unpacked g = unpack(compared_values(golden), golden.descriptor);
+  const uint64_t bytes = uint64_t{target.bytes.size()} + golden.bytes.size();
+  uint64_t rearranged = 0;
+  for (const Tensor* tensor : {&target, &golden})
+    if (!lies_unpacked(tensor->descriptor, stored_elements(*tensor))) rearranged += stored_elements(*tensor);
+  if (too_large(score, bytes, rearranged)) return;
+  Operand t(target);
+  const Operand g(golden);
   score.shape = t.shape;
   add_reason(score, t.note);
   for (const Tensor* tensor : {&target, &golden})
@@ -102,18 +111,25 @@ void score_numbers(LayerScore& score, const Tensor& target, const Tensor& golden
   if (!g.note.empty()) add_reason(score, "golden: " + g.note);
   const Arrangement arrangement = arrange(t.shape, t.layout, g.shape, g.layout);
   add_reason(score, arrangement.note);
-  if (!arrangement.possible || t.values.size() != g.values.size()) {
+  if (!arrangement.possible || t.count() != g.count()) {
     score.verdict = State::not_comparable;
     return;
   }
-  if (!arrangement.target_axes.empty()) t.values = permute(t.values, t.shape, arrangement.target_axes);
+  if (!arrangement.target_axes.empty()) {
+    if (too_large(score, bytes, rearranged + t.count())) return;
+    t.permute(arrangement.target_axes);
+  }
 
-  score.metrics = measure(t.values.data(), g.values.data(), g.values.size());
+  score.metrics = measure(g.count(), [&](uint64_t first, size_t count, double* of_target, double* of_golden) {
+    t.read(first, count, of_target);
+    g.read(first, count, of_golden);
+  });
   Judgement judgement = judge(*score.metrics, limits);
   if (judgement.state == State::fail && within_own_quantization_step(score, target, golden)) {
     judgement.state = State::warn;
     judgement.reason += ", within its own quantization step";
   }
+  judge_beyond_double(judgement, target, golden, !t.moved() && !g.moved());
   score.verdict = judgement.state;
   score.vendor_verdict = vendor_judge(limits.preset, *score.metrics);
   score.reason = judgement.reason + (judgement.reason.empty() || score.reason.empty() ? "" : "; ") + score.reason;
@@ -122,8 +138,10 @@ void score_numbers(LayerScore& score, const Tensor& target, const Tensor& golden
 LayerScore describe(const Pair& pair, size_t index) {
   LayerScore score;
   score.index = index;
-  const auto fill = [&](const Descriptor& d, Presence presence) {
-    score.name = d.name;
+  const auto fill = [&](const SideTensor& tensor) {
+    const Descriptor& d = tensor.descriptor;
+    const Presence presence = tensor.presence;
+    score.name = tensor.label();
     score.op = score.op.empty() ? d.op : score.op;
     if (presence == Presence::whole || presence == Presence::truncated || score.shape.empty()) score.shape = d.shape;
     if (d.role != Role::intermediate) score.role = d.role;
@@ -131,12 +149,12 @@ LayerScore describe(const Pair& pair, size_t index) {
     return known && (d.dtype != DType::raw || !d.shape.empty()) ? std::optional(d.dtype) : std::optional<DType>();
   };
   if (pair.golden) {
-    score.golden_dtype = fill(pair.golden->descriptor, pair.golden->presence);
+    score.golden_dtype = fill(*pair.golden);
     score.golden_name = score.name;
   }
   if (pair.target) {
     score.op = pair.target->descriptor.op.empty() ? score.op : pair.target->descriptor.op;
-    score.target_dtype = fill(pair.target->descriptor, pair.target->presence);
+    score.target_dtype = fill(*pair.target);
   }
   return score;
 }
@@ -144,8 +162,15 @@ LayerScore describe(const Pair& pair, size_t index) {
 LayerScore score_pair(const Pair& pair, size_t index, const Limits& limits) {
   LayerScore score = describe(pair, index);
   score.verdict = presence_of(pair, score);
-  if (score.verdict != State::pass) return score;
   add_reason(score, pair.note);
+  if (score.verdict != State::pass) return score;
+  const auto bytes_of = [](const SideTensor& tensor) {
+    return dense_bytes(tensor.descriptor.dtype, tensor.descriptor.shape).value_or(0);
+  };
+  uint64_t bytes = 0;
+  if (!checked_add(bytes_of(*pair.target), bytes_of(*pair.golden), &bytes))
+    bytes = std::numeric_limits<uint64_t>::max();
+  if (too_large(score, bytes, 0)) return score;
   try {
     const Tensor target = pair.target->load(), golden = pair.golden->load();
     score.target_dtype = target.descriptor.dtype;
@@ -157,6 +182,9 @@ LayerScore score_pair(const Pair& pair, size_t index, const Limits& limits) {
       score_raw(score, target, golden);
     else
       score_numbers(score, target, golden, limits);
+  } catch (const std::bad_alloc&) {
+    score.verdict = State::not_comparable;
+    add_reason(score, "there is not enough memory");
   } catch (const std::runtime_error& error) {
     score.verdict = State::not_comparable;
     add_reason(score, error.what());

@@ -17,7 +17,7 @@ namespace dumphook {
 
 struct LayerScore {
   size_t index = 0;         // of the row: inputs from 0, layers after them, in execution order
-  std::string name;         // the target's; the golden's where the target has none
+  std::string name;         // the target's, with run_suffix(); the golden's where the target has none
   std::string golden_name;  // empty: no counterpart
   std::string op;
   Role role = Role::intermediate;
@@ -51,6 +51,9 @@ struct Comparison {
   // cannot be captured. With `unmatched_allowed`, neither are tensors that only one side has.
   bool has_holes(bool unmatched_allowed = false) const;
 };
+
+// A pair that would take more memory than this is not comparable: a small file may hold a huge tensor.
+inline constexpr uint64_t kMostPairBytes = uint64_t{4} << 30;
 
 // first_bad is the first layer that fails; inputs are apart and never first_bad. An input, or the output of a quantize
 // op, that is nowhere further from its golden than one quantization step warns instead of failing: that error is the

@@ -99,46 +99,42 @@ bool all_finite(const double* values, size_t count) {
   return sum == 0;
 }
 
-// The finite pairs of a block, moved together; counts the others.
-struct FinitePairs {
+struct Block {
   double target[kBlock], golden[kBlock];
-  size_t count = 0;
-
-  void gather(const double* t, const double* g, size_t n, Metrics& counts) {
-    count = 0;
-    for (size_t i = 0; i < n; ++i) {
-      const bool t_finite = std::isfinite(t[i]), g_finite = std::isfinite(g[i]);
-      if (t_finite && g_finite) {
-        target[count] = t[i];
-        golden[count++] = g[i];
-        continue;
-      }
-      counts.target_nan += std::isnan(t[i]);
-      counts.target_inf += std::isinf(t[i]);
-      counts.golden_nan += std::isnan(g[i]);
-      counts.golden_inf += std::isinf(g[i]);
-      counts.same_nonfinite += (std::isnan(t[i]) && std::isnan(g[i])) || t[i] == g[i];
-      counts.target_only_nonfinite += g_finite;
-      counts.golden_only_nonfinite += t_finite;
-    }
-  }
 };
 
-template <class SumBlock>
-Sums sum_blocks(const double* target, const double* golden, size_t count, Metrics& counts, SumBlock sum_block) {
-  Sums total;
-  FinitePairs finite;
-  for (size_t first = 0; first < count; first += kBlock) {
-    const size_t n = std::min(kBlock, count - first);
-    const double *t = target + first, *g = golden + first;
-    if (all_finite(t, n) && all_finite(g, n)) {
-      total.add(sum_block(t, g, n));
-      counts.finite_pairs += n;
-    } else {
-      finite.gather(t, g, n, counts);
-      total.add(sum_block(finite.target, finite.golden, finite.count));
-      counts.finite_pairs += finite.count;
+// Moves the finite pairs of the first n together and counts the others. How many are finite.
+size_t gather_finite(Block& block, size_t n, Metrics& counts) {
+  size_t finite = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const double t = block.target[i], g = block.golden[i];
+    const bool t_finite = std::isfinite(t), g_finite = std::isfinite(g);
+    if (t_finite && g_finite) {
+      block.target[finite] = t;
+      block.golden[finite++] = g;
+      continue;
     }
+    counts.target_nan += std::isnan(t);
+    counts.target_inf += std::isinf(t);
+    counts.golden_nan += std::isnan(g);
+    counts.golden_inf += std::isinf(g);
+    counts.same_nonfinite += (std::isnan(t) && std::isnan(g)) || t == g;
+    counts.target_only_nonfinite += g_finite;
+    counts.golden_only_nonfinite += t_finite;
+  }
+  return finite;
+}
+
+template <class SumBlock>
+Sums sum_blocks(uint64_t count, const PairSource& read, Metrics& counts, SumBlock sum_block) {
+  Sums total;
+  Block block;
+  for (uint64_t first = 0; first < count; first += kBlock) {
+    size_t n = static_cast<size_t>(std::min<uint64_t>(kBlock, count - first));
+    read(first, n, block.target, block.golden);
+    if (!all_finite(block.target, n) || !all_finite(block.golden, n)) n = gather_finite(block, n, counts);
+    total.add(sum_block(block.target, block.golden, n));
+    counts.finite_pairs += n;
   }
   return total;
 }
@@ -201,11 +197,11 @@ void derive(Metrics& m, const Sums& sums, const Scales& scales) {
 
 }  // namespace
 
-Metrics measure(const double* target, const double* golden, size_t count) {
+Metrics measure(uint64_t count, const PairSource& read) {
   Metrics m;
   m.elements = count;
   Scales scales;
-  Sums sums = sum_blocks(target, golden, count, m, sum_finite);
+  Sums sums = sum_blocks(count, read, m, sum_finite);
   if (count > 0 && m.finite_pairs == 0) {
     for (const MetricInfo& metric : kMetrics) m.*metric.value = kNaN;
     return m;
@@ -221,11 +217,18 @@ Metrics measure(const double* target, const double* golden, size_t count) {
     scales.g = unit_scale(sums.max_g);
     scales.d = difference_overflows ? unit_scale(std::max(sums.max_t, sums.max_g)) / 2 : unit_scale(sums.max_d);
     Metrics again;
-    sums = sum_blocks(target, golden, count, again,
+    sums = sum_blocks(count, read, again,
                       [&](const double* t, const double* g, size_t n) { return sum_scaled(t, g, n, scales); });
   }
   derive(m, sums, scales);
   return m;
+}
+
+Metrics measure(const double* target, const double* golden, size_t count) {
+  return measure(count, [&](uint64_t first, size_t n, double* t, double* g) {
+    std::copy_n(target + first, n, t);
+    std::copy_n(golden + first, n, g);
+  });
 }
 
 }  // namespace dumphook

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace dumphook {
@@ -78,7 +79,11 @@ inline constexpr std::array<CountInfo, 7> kMetricCounts{{
     {"same_nonfinite", &Metrics::same_nonfinite},
 }};
 
-// One pass over both (a second one only where squares leave the range of float64).
+// Writes pairs [first, first + count) to where it is told.
+using PairSource = std::function<void(uint64_t first, size_t count, double* target, double* golden)>;
+
+// One pass over both (a second one only where squares leave the range of float64), some thousand pairs at a time.
+Metrics measure(uint64_t count, const PairSource& read);
 Metrics measure(const double* target, const double* golden, size_t count);
 
 }  // namespace dumphook

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "decode/capture_reader.h"
+#include "decode/stem.h"
 
 namespace dumphook {
 namespace {
@@ -34,6 +35,8 @@ const char* tensor_state_name(TensorState state) {
   static constexpr const char* kNames[] = {"whole", "truncated", "damaged", "statistics", "digest"};
   return name_in(kNames, state);
 }
+
+std::string CapturedTensor::label() const { return name() + run_suffix(occurrence, instance); }
 
 const char* CapturedFrame::state_name() const {
   if (!ended) return "open";

@@ -104,6 +104,7 @@ struct CapturedTensor {
 
   const std::string& name() const { return descriptor->name; }
   const std::string& model() const { return descriptor->model; }
+  std::string label() const;  // name and, where it is not the only one of that name in the frame, run_suffix()
 };
 
 // ---- What else a capture says

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace dumphook {
@@ -16,6 +17,9 @@ class Layers {
   explicit Layers(std::vector<LayerCoverage>& list) : list_(list) {}
 
   LayerCoverage& at(uint32_t session, const std::string& model, const std::string& name) {
+    return list_[position(session, model, name)];
+  }
+  size_t position(uint32_t session, const std::string& model, const std::string& name) {
     const auto [found, fresh] = index_.try_emplace(LayerKey{session, model, name}, list_.size());
     if (fresh) {
       LayerCoverage layer;
@@ -24,7 +28,7 @@ class Layers {
       layer.name = name;
       list_.push_back(std::move(layer));
     }
-    return list_[found->second];
+    return found->second;
   }
 
  private:
@@ -41,10 +45,25 @@ LayerState hidden_state(Visibility visibility) {
   }
 }
 
+// In how many frames a layer is: whole, and among the frames that lack something, at all.
+struct InFrames {
+  uint64_t whole = 0, in_unfinished = 0;
+  uint64_t last_whole = 0, last_unfinished = 0;  // frame + 1, so that no frame counts twice
+};
+
+// What a session's frames are in which something happened.
+struct ActiveFrames {
+  std::vector<uint64_t> all;
+  std::set<uint64_t> unfinished;  // open, abandoned or incomplete: what is not in them may be lost
+};
+
 // `hidden` is what the graph says of it where nothing was captured.
-LayerState state_of(const LayerCoverage& layer, LayerState hidden, uint64_t frames) {
-  const bool faults = layer.truncated + layer.damaged > 0 || !layer.lost.empty();
-  if (layer.whole > 0) return layer.whole >= frames || !faults ? LayerState::captured : LayerState::partly_captured;
+LayerState state_of(const LayerCoverage& layer, const InFrames& presence, LayerState hidden,
+                    const ActiveFrames& frames) {
+  const bool faults =
+      layer.truncated + layer.damaged > 0 || !layer.lost.empty() || presence.in_unfinished < frames.unfinished.size();
+  if (layer.whole > 0)
+    return presence.whole >= frames.all.size() || !faults ? LayerState::captured : LayerState::partly_captured;
   if (layer.damaged > 0) return LayerState::damaged;
   if (layer.truncated > 0) return LayerState::truncated;
   if (!layer.lost.empty()) return LayerState::lost;
@@ -94,7 +113,7 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
     }
   }
 
-  std::map<uint32_t, std::vector<uint64_t>> active;  // frames of each session that something happened in
+  std::map<uint32_t, ActiveFrames> active;  // by session
   LossCounts in_frame_ends;
   for (const CapturedFrame& frame : capture.frames()) {
     if (!selection.contains(frame.number)) continue;
@@ -102,12 +121,27 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
     result.frames_complete += frame.complete();
     result.seen += frame.seen;
     result.accepted += frame.accepted;
-    if (frame.seen > 0 || frame.tensors > 0) active[frame.session].push_back(frame.number);
+    if (frame.seen > 0 || frame.tensors > 0) {
+      active[frame.session].all.push_back(frame.number);
+      if (!frame.complete()) active[frame.session].unfinished.insert(frame.number);
+    }
     for (const auto& [reason, count] : frame.lost) in_frame_ends[reason] += count;
   }
+  std::vector<InFrames> presence;  // by position in layers
   for (const CapturedTensor& tensor : capture.tensors()) {
     if (!selection.contains(tensor.frame)) continue;
-    LayerCoverage& layer = layers.at(tensor.session, tensor.model(), tensor.name());
+    const size_t position = layers.position(tensor.session, tensor.model(), tensor.name());
+    LayerCoverage& layer = result.layers[position];
+    presence.resize(std::max(presence.size(), position + 1));
+    InFrames& where = presence[position];
+    if (tensor.state == TensorState::whole && where.last_whole != tensor.frame + 1) {
+      ++where.whole;
+      where.last_whole = tensor.frame + 1;
+    }
+    if (where.last_unfinished != tensor.frame + 1 && active[tensor.session].unfinished.count(tensor.frame) != 0) {
+      ++where.in_unfinished;
+      where.last_unfinished = tensor.frame + 1;
+    }
     if (layer.op.empty()) layer.op = tensor.descriptor->op;
     const auto count = [&](uint64_t LayerCoverage::*of_layer, uint64_t Coverage::*of_all) {
       ++(layer.*of_layer);
@@ -128,7 +162,7 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
     const CaptureSession& session = capture.sessions()[index];
     confirmed = confirmed && session.confirmed();
     for (const SeqRange& gap : session.gaps) result.missing_messages += gap.last - gap.first + 1;
-    const std::vector<uint64_t>& frames = active[index];
+    const std::vector<uint64_t>& frames = active[index].all;
     for (const LossRange& range : session.losses) {
       uint64_t count = range.count;
       if (!selection.ranges.empty()) {
@@ -151,10 +185,12 @@ Coverage coverage(const Capture& capture, const FrameSelection& selection) {
       if (count > 0) result.lost[reason] = std::max(result.lost[reason], count);
     }
   }
-  for (LayerCoverage& layer : result.layers) {
+  presence.resize(result.layers.size());
+  for (size_t i = 0; i < result.layers.size(); ++i) {
+    LayerCoverage& layer = result.layers[i];
     const auto known = hidden.find(LayerKey{layer.session, layer.model, layer.name});
     const LayerState state = known == hidden.end() ? LayerState::not_selected : known->second;
-    layer.state = state_of(layer, state, active[layer.session].size());
+    layer.state = state_of(layer, presence[i], state, active[layer.session]);
   }
   result.confirmed = confirmed;
   result.sealed = !capture.streams().empty() && std::all_of(capture.streams().begin(), capture.streams().end(),

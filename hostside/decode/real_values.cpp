@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/real_values.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -33,94 +34,68 @@ float small_float(uint32_t bits, int exponent_bits, int mantissa_bits) {
   return sign != 0 ? -magnitude : magnitude;
 }
 
-template <class Out, class Stored>
-void widen(const std::byte* from, std::vector<Out>& to) {
-  for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<Out>(load_le<Stored>(from + i * sizeof(Stored)));
+template <class Stored>
+void widen(const std::byte* from, size_t count, double* to) {
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<double>(load_le<Stored>(from + i * sizeof(Stored)));
 }
 
-template <class Out, class Convert>
-void widen_bytes(const std::byte* from, std::vector<Out>& to, Convert convert) {
-  std::array<Out, 256> table;
-  for (unsigned i = 0; i < 256; ++i) table[i] = static_cast<Out>(convert(static_cast<uint8_t>(i)));
-  for (size_t i = 0; i < to.size(); ++i) to[i] = table[static_cast<uint8_t>(from[i])];
+template <class Convert>
+void widen_bytes(const std::byte* from, size_t count, double* to, Convert convert) {
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<double>(convert(static_cast<uint8_t>(from[i])));
 }
 
-template <class Out>
-void widen_f16(const std::byte* from, std::vector<Out>& to) {
-  for (size_t i = 0; i < to.size(); ++i) {
+template <class Convert>
+void widen_bytes_by_table(const std::byte* from, size_t count, double* to, Convert convert) {
+  std::array<double, 256> table;
+  if (count < table.size()) return widen_bytes(from, count, to, convert);
+  for (unsigned i = 0; i < 256; ++i) table[i] = static_cast<double>(convert(static_cast<uint8_t>(i)));
+  for (size_t i = 0; i < count; ++i) to[i] = table[static_cast<uint8_t>(from[i])];
+}
+
+void widen_f16(const std::byte* from, size_t count, double* to) {
+  for (size_t i = 0; i < count; ++i) {
     // Rebias by a multiplication: exact, also for subnormals. Infinity and NaN keep their exponent of all ones.
     const uint32_t bits = load_le<uint16_t>(from + i * 2);
     const uint32_t magnitude = (bits & 0x7FFFu) << 13;
     const float value = magnitude >= 0x0F800000u ? float_of(0x7F800000u | magnitude) : float_of(magnitude) * 0x1p112f;
-    to[i] = static_cast<Out>((bits & 0x8000u) != 0 ? -value : value);
+    to[i] = static_cast<double>((bits & 0x8000u) != 0 ? -value : value);
   }
 }
 
-int nibble(const std::byte* from, size_t i) {
+unsigned nibble(const std::byte* from, uint64_t i) {
   const unsigned byte = static_cast<unsigned>(from[i / 2]);
-  return static_cast<int>(i % 2 == 0 ? byte & 15u : byte >> 4);
+  return i % 2 == 0 ? byte & 15u : byte >> 4;
 }
 
-template <class Out>
-std::vector<Out> stored_as(const Tensor& tensor) {
-  std::vector<Out> values(static_cast<size_t>(stored_elements(tensor)));
-  const std::byte* from = tensor.bytes.data();
-  switch (tensor.descriptor.dtype) {
-    case DType::f64: widen<Out, double>(from, values); break;
-    case DType::f32: widen<Out, float>(from, values); break;
-    case DType::f16: widen_f16(from, values); break;
+void read_stored(const Tensor& tensor, uint64_t first, size_t count, double* to) {
+  const DType dtype = tensor.descriptor.dtype;
+  const std::byte* all = tensor.bytes.data();
+  const std::byte* from = all + first * (dtype_bits(dtype) / 8);
+  switch (dtype) {
+    case DType::f64: return widen<double>(from, count, to);
+    case DType::f32: return widen<float>(from, count, to);
+    case DType::f16: return widen_f16(from, count, to);
     case DType::bf16:
-      for (size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<Out>(bf16_value(load_le<uint16_t>(from + i * 2)));
-      break;
-    case DType::f8e4m3: widen_bytes(from, values, f8e4m3_value); break;
-    case DType::f8e5m2: widen_bytes(from, values, f8e5m2_value); break;
-    case DType::i64: widen<Out, int64_t>(from, values); break;
-    case DType::u64: widen<Out, uint64_t>(from, values); break;
-    case DType::i32: widen<Out, int32_t>(from, values); break;
-    case DType::u32: widen<Out, uint32_t>(from, values); break;
-    case DType::i16: widen<Out, int16_t>(from, values); break;
-    case DType::u16: widen<Out, uint16_t>(from, values); break;
-    case DType::i8: widen<Out, int8_t>(from, values); break;
+      for (size_t i = 0; i < count; ++i) to[i] = static_cast<double>(bf16_value(load_le<uint16_t>(from + i * 2)));
+      return;
+    case DType::f8e4m3: return widen_bytes_by_table(from, count, to, f8e4m3_value);
+    case DType::f8e5m2: return widen_bytes_by_table(from, count, to, f8e5m2_value);
+    case DType::i64: return widen<int64_t>(from, count, to);
+    case DType::u64: return widen<uint64_t>(from, count, to);
+    case DType::i32: return widen<int32_t>(from, count, to);
+    case DType::u32: return widen<uint32_t>(from, count, to);
+    case DType::i16: return widen<int16_t>(from, count, to);
+    case DType::u16: return widen<uint16_t>(from, count, to);
+    case DType::i8: return widen<int8_t>(from, count, to);
     case DType::raw:
-    case DType::u8: widen<Out, uint8_t>(from, values); break;
-    case DType::boolean: widen_bytes(from, values, [](uint8_t byte) { return byte != 0 ? 1 : 0; }); break;
+    case DType::u8: return widen<uint8_t>(from, count, to);
+    case DType::boolean: return widen_bytes(from, count, to, [](uint8_t byte) { return byte != 0 ? 1 : 0; });
     case DType::i4:
-      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<Out>((nibble(from, i) ^ 8) - 8);
-      break;
+      for (size_t i = 0; i < count; ++i) to[i] = static_cast<int>(nibble(all, first + i) ^ 8u) - 8;
+      return;
     case DType::u4:
-      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<Out>(nibble(from, i));
-      break;
-  }
-  return values;
-}
-
-// Elements behind one index of the axis, and indexes of the axis.
-struct Stride {
-  size_t inner = 1, indexes = 1;
-};
-Stride axis_stride(const Tensor& tensor) {
-  Stride stride;
-  const Quantization& quantization = tensor.descriptor.quantization;
-  if (quantization.axis < 0) return stride;
-  const Shape& shape = tensor.descriptor.shape;
-  const size_t axis = static_cast<size_t>(quantization.axis);
-  stride.indexes = quantization.scale.size();
-  for (size_t i = axis + 1; i < shape.size(); ++i) stride.inner *= static_cast<size_t>(shape[i]);
-  return stride;
-}
-
-// `stored` becomes real; Out is double or float, the product is made in double.
-template <class Out>
-void dequantize(const Tensor& tensor, const std::vector<double>& stored, std::vector<Out>& real) {
-  const Quantization& quantization = tensor.descriptor.quantization;
-  const Stride stride = axis_stride(tensor);
-  size_t i = 0;
-  for (size_t index = 0; i < stored.size(); index = index + 1 == stride.indexes ? 0 : index + 1) {
-    const double scale = static_cast<double>(quantization.scale[index]);
-    const double zero = quantization.zero_point.empty() ? 0.0 : quantization.zero_point[index];
-    const size_t run = quantization.axis < 0 ? stored.size() : std::min(stride.inner, stored.size() - i);
-    for (const size_t end = i + run; i < end; ++i) real[i] = static_cast<Out>(scale * (stored[i] - zero));
+      for (size_t i = 0; i < count; ++i) to[i] = nibble(all, first + i);
+      return;
   }
 }
 
@@ -130,6 +105,12 @@ bool dequantizable(const Tensor& tensor) {
          !tensor.bytes.empty() &&
          (descriptor.quantization.axis < 0 ||
           dense_bytes(descriptor.dtype, descriptor.shape) == uint64_t{tensor.bytes.size()});
+}
+
+std::vector<double> all_of(const ValueReader& reader) {
+  std::vector<double> values(static_cast<size_t>(reader.size()));
+  reader.read(0, values.size(), values.data());
+  return values;
 }
 
 }  // namespace
@@ -149,19 +130,43 @@ float f8e4m3_value(uint8_t bits) {
   return bits & 0x80u ? -magnitude : magnitude;
 }
 
-std::vector<double> stored_values(const Tensor& tensor) { return stored_as<double>(tensor); }
-
-std::vector<double> real_values(const Tensor& tensor) {
-  std::vector<double> values = stored_as<double>(tensor);
-  if (dequantizable(tensor)) dequantize(tensor, values, values);
-  return values;
+ValueReader::ValueReader(const Tensor& tensor, Values values)
+    : tensor_(tensor), size_(stored_elements(tensor)), real_(values == Values::real && dequantizable(tensor)) {
+  const Quantization& quantization = tensor.descriptor.quantization;
+  if (!real_ || quantization.axis < 0) return;
+  pairs_ = quantization.scale.size();
+  const Shape& shape = tensor.descriptor.shape;
+  for (size_t i = static_cast<size_t>(quantization.axis) + 1; i < shape.size(); ++i)
+    run_ *= static_cast<uint64_t>(shape[i]);
 }
 
+void ValueReader::read(uint64_t first, size_t count, double* to) const {
+  read_stored(tensor_, first, count, to);
+  if (!real_) return;
+  const Quantization& quantization = tensor_.descriptor.quantization;
+  for (size_t i = 0; i < count;) {
+    const uint64_t at = first + i;
+    const size_t pair = static_cast<size_t>(at / run_ % pairs_);
+    const double scale = static_cast<double>(quantization.scale[pair]);
+    const double zero = quantization.zero_point.empty() ? 0.0 : quantization.zero_point[pair];
+    const uint64_t left = pairs_ == 1 ? count - i : run_ - at % run_;
+    for (const size_t end = i + static_cast<size_t>(std::min<uint64_t>(left, count - i)); i < end; ++i)
+      to[i] = scale * (to[i] - zero);
+  }
+}
+
+std::vector<double> stored_values(const Tensor& tensor) { return all_of(ValueReader(tensor, Values::stored)); }
+std::vector<double> real_values(const Tensor& tensor) { return all_of(ValueReader(tensor, Values::real)); }
+
 std::vector<float> real_values_f32(const Tensor& tensor) {
-  if (!dequantizable(tensor)) return stored_as<float>(tensor);
-  const std::vector<double> stored = stored_as<double>(tensor);
-  std::vector<float> values(stored.size());
-  dequantize(tensor, stored, values);
+  const ValueReader reader(tensor, Values::real);
+  std::vector<float> values(static_cast<size_t>(reader.size()));
+  std::array<double, 1024> block;
+  for (size_t first = 0; first < values.size(); first += block.size()) {
+    const size_t count = std::min(block.size(), values.size() - first);
+    reader.read(first, count, block.data());
+    for (size_t i = 0; i < count; ++i) values[first + i] = static_cast<float>(block[i]);
+  }
   return values;
 }
 

@@ -62,4 +62,9 @@ std::string name_of_stem(const std::string& stem) {
   return name;
 }
 
+std::string run_suffix(uint32_t occurrence, uint32_t instance) {
+  return (occurrence > 0 ? "#" + std::to_string(occurrence) : "") +
+         (instance > 0 ? "!" + std::to_string(instance) : "");
+}
+
 }  // namespace dumphook

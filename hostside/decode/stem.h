@@ -3,6 +3,7 @@
 // two exports of equal names lie side by side.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace dumphook {
@@ -17,5 +18,12 @@ std::string stem_of_name(const std::string& name);
 // The name that gave this stem; of a shortened one, what is left of it. Other files' stems stay as they are where they
 // hold no %XX.
 std::string name_of_stem(const std::string& stem);
+
+// How the captures of one name within a frame are told apart, in file names and in rows: "#1" for the second, "!1" for
+// another instance; nothing for the first.
+std::string run_suffix(uint32_t occurrence, uint32_t instance);
+inline std::string stem_of(const std::string& name, uint32_t occurrence, uint32_t instance) {
+  return stem_of_name(name) + run_suffix(occurrence, instance);
+}
 
 }  // namespace dumphook

@@ -9,8 +9,9 @@
 namespace dumphook {
 namespace {
 
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+std::string quoted(const std::string& untrusted_field) {
+  const std::string field = printable(untrusted_field);
+  if (field.find_first_of(",\"") == std::string::npos) return field;
   std::string result = "\"";
   for (char c : field) result.append(c == '"' ? 2 : 1, c);
   return result + '"';

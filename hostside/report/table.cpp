@@ -8,6 +8,7 @@
 
 #include "decode/dtype.h"
 #include "report/report.h"
+#include "report/summary.h"
 #include "report/words.h"
 
 namespace dumphook {
@@ -179,33 +180,12 @@ class Table {
     return text.substr(0, bytes) + "..";
   }
 
-  void write_side(const char* which, const std::string& label, const SideCoverage& side) {
-    std::string text = fmt::format("{:<9} {}", which, printable(label));
-    if (side.frame) text += fmt::format(" · frame {}", *side.frame);
-    if (side.frame) text += " " + side.frame_state;
-    text += fmt::format(" · {} of {} tensors whole", side.captured, std::max(side.seen, side.captured));
-    for (const auto& [reason, count] : side.lost) text += fmt::format(" · {} lost: {}", count, reason);
-    if (side.declared)
-      text += fmt::format(" · model declares {}, {} can be captured", *side.declared, side.visible.value_or(0));
-    else if (side.frame)
-      text += " · no model declared: layers never hooked are not known";
-    if (side.unconfirmed) text += " · unconfirmed";
-    out_ += text + "\n";
-  }
-
   void write_coverage() {
-    write_side("target", comparison_.target, comparison_.target_coverage);
-    write_side("golden", comparison_.golden, comparison_.golden_coverage);
-    std::string text = fmt::format("coverage  {} of {} rows judged", comparison_.judged(),
-                                   comparison_.inputs.size() + comparison_.layers.size());
-    for (const auto& [state, count] : comparison_.counts)
-      if (!is_judged(state)) text += fmt::format(" · {} {}", count, name_of(state));
-    out_ += text + (holes() ? " · DATA ARE MISSING\n" : "\n");
-    for (const std::string& note : comparison_.notes) line("note      {}", printable(note));
+    for (const std::string& text : coverage_lines(comparison_, style_.unmatched_allowed)) line("{}", text);
     for (const LayerScore& score : comparison_.inputs)
       if (score.verdict == State::fail)
         line("{}", painted(State::fail, fmt::format("INPUT DIFFERS: {}: {}; settle this before reading the layers",
-                                                    printable(score.name), score.reason)));
+                                                    printable(score.name), printable(score.reason))));
     out_ += "\n";
   }
 
@@ -263,12 +243,10 @@ class Table {
     if (comparison_.trend.at)
       line("trend     {} at {}", name_of(comparison_.trend.kind),
            printable(comparison_.layers[*comparison_.trend.at].name));
-    std::string counts;
-    for (const auto& [state, count] : comparison_.counts)
-      counts += fmt::format("{}{} {}", counts.empty() ? "" : " · ", count, painted(state, name_of(state)));
-    line("counts    {}", counts);
+    line("counts    {}", counts_text(comparison_, [this](State state) { return painted(state, name_of(state)); }));
     if (comparison_.limits.preset != Preset::standard) write_vendor_counts();
-    line("verdict   {}", verdict());
+    const Judgement verdict = verdict_over_all(comparison_, style_.unmatched_allowed);
+    line("verdict   {}", painted(verdict.state, verdict.reason));
   }
 
   void write_vendor_counts() {
@@ -279,15 +257,6 @@ class Table {
     line("vendor    by the rule of {}: {} pass · {} fail", kPresetNames[static_cast<size_t>(comparison_.limits.preset)],
          pass, fail);
   }
-
-  std::string verdict() const {
-    const char* hole = holes() ? ", and data are missing" : "";
-    if (comparison_.failed()) return painted(State::fail, fmt::format("FAIL{}", hole));
-    if (holes()) return painted(State::warn, "INCOMPLETE: nothing judged fails, but data are missing");
-    return painted(State::pass, comparison_.count(State::warn) > 0 ? "PASS, with warnings" : "PASS");
-  }
-
-  bool holes() const { return comparison_.has_holes(style_.unmatched_allowed); }
 
   const Comparison& comparison_;
   const TableStyle style_;

@@ -9,6 +9,7 @@ dumphook. Relative differences up to 1e-9 are accepted. Says what differs; exits
 import argparse
 import json
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -38,7 +39,9 @@ class Folder:
             sys.exit(f"check_profile: no npy files in {self.path}")
 
     def file(self, name):
-        for stem in (name, stem_of(name)):
+        run = re.search(r"(#\d+)?(!\d+)?$", name)[0]  # which of the captures of that name in the frame
+        label = stem_of(name[: len(name) - len(run)]) + run
+        for stem in (name, label, stem_of(name)):
             if stem in self.files:
                 return self.files[stem]
         start = stem_of(name)[: LONGEST_STEM - 20]
@@ -144,7 +147,8 @@ def check_row(row, target, golden, limits):
             problems.append(f"{key} is {ours!r}, NumPy says {numpy!r}")
     expected = verdict_of(row["metrics"], counts, nonfinite, limits)
     softened = row["verdict"] == "warn" and expected == "fail" and "own quantization step" in row["reason"]
-    if row["verdict"] != expected and not softened:
+    rounded = row["verdict"] == "warn" and expected == "pass" and "beyond 2^53" in row["reason"]
+    if row["verdict"] != expected and not softened and not rounded:
         problems.append(f"verdict is {row['verdict']}, the limits say {expected}")
     return problems
 

@@ -29,11 +29,17 @@ def run_main_job(out, *options):
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory):
+def done(tmp_path_factory):
+    """(folder, output) of a run."""
     out = tmp_path_factory.mktemp("job")
-    done = run_main_job(out)
-    assert done.returncode == 0, done.stdout[-4000:]
-    return out
+    run = run_main_job(out)
+    assert run.returncode == 0, run.stdout[-4000:]
+    return out, run.stdout
+
+
+@pytest.fixture(scope="module")
+def job(done):
+    return done[0]
 
 
 def read(path):
@@ -146,3 +152,31 @@ def test_capture_does_not_change_the_outputs(job, tmp_path):
         subprocess.run([*program, *options, "--outputs", str(tmp_path / name)], check=True, stdout=subprocess.DEVNULL)
     on, off = (tmp_path / "on").read_bytes(), (tmp_path / "off").read_bytes()
     assert len(on) > 0 and on == off
+
+
+def test_a_folder_that_no_run_made_is_left_alone(tmp_path):
+    precious = tmp_path / "mine" / "target" / "precious.npy"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("mine")
+    script = REPO / "examples" / "run.sh"
+    for out, folder in ((str(tmp_path / "mine"), REPO), ("mine", tmp_path)):
+        run = subprocess.run(["bash", str(script), "--out", out], cwd=folder, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 2 and f"{tmp_path}/mine is not empty" in run.stderr
+        assert precious.read_text() == "mine"
+
+
+def test_the_readme_shows_what_the_run_prints(done):
+    """The header and the summary to the letter; of the rows between, which they are."""
+    out, text = done
+    block = re.search(r"<!-- report of the main job -->\n```\n(.*?)```\n<!-- end -->", (REPO / "README.md").read_text(), re.S)[1]
+    shown, printed = block.splitlines(), text.replace(f"{out}/", "out/").splitlines()
+    report = printed[next(i for i, line in enumerate(printed) if re.match("target +out/target.mcap · frame", line)):]
+    head = next(i for i, line in enumerate(shown) if line.split()[:2] == ["#", "op"])
+    assert shown[: head + 1] == report[: head + 1]
+    legend = next(i for i, line in enumerate(shown) if line.startswith("dtype target/golden"))
+    assert shown[legend] in report
+    there = {tuple(line.split()[:5]) for line in report}
+    for line in shown[head + 1 : legend]:
+        assert line == "..." or tuple(line.split()[:5]) in there, line
+    for word in ("first bad ", "worst     ", "counts    ", "verdict   "):
+        assert [line for line in shown if line.startswith(word)] == [line for line in report if line.startswith(word)]

@@ -23,6 +23,10 @@ Tensor make_tensor(const std::string& name, Shape shape, const std::vector<T>& v
     tensor.descriptor.dtype = DType::i8;
   else if constexpr (std::is_same_v<T, uint8_t>)
     tensor.descriptor.dtype = DType::u8;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    tensor.descriptor.dtype = DType::i64;
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    tensor.descriptor.dtype = DType::u64;
   tensor.bytes.resize(values.size() * sizeof(T));
   if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;

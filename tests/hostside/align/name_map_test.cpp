@@ -48,5 +48,23 @@ TEST(NameMap, MissingFile_IsNamed) {
   }
 }
 
+TEST(NameMap, ByteOrderMark_IsSkipped) {
+  EXPECT_EQ(parse_name_map("\xEF\xBB\xBF"
+                           "a b\n",
+                           "map.txt")
+                .at("a"),
+            "b");
+  EXPECT_EQ(parse_name_map("\xEF\xBB\xBF{\"a\": \"b\"}", "map.json").at("a"), "b");
+}
+
+TEST(NameMap, Folder_IsSaid) {
+  try {
+    read_name_map("/tmp");
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("is a folder"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace dumphook

@@ -244,17 +244,48 @@ TEST(CaptureSide, TensorThatLacksAPart_IsTruncated) {
   EXPECT_FALSE(side.coverage.complete());
 }
 
-TEST(CaptureSide, RepeatedNames_TheFirstIsTaken_AndNoted) {
+TEST(CaptureSide, RepeatedNames_AreAllTaken) {
   CaptureBuilder builder;
   builder.frame_begin(0);
-  builder.tensor(spec("a"), 0, 1 << 20, 0);
-  builder.tensor(spec("a"), 0, 1 << 20, 1);
-  builder.frame_end(0, 2, 2);
+  for (uint32_t run = 0; run < 2; ++run)
+    for (const auto& tensor : {spec("b", 1), spec("a", 0)}) builder.tensor(tensor, 0, 1 << 20, run);
+  builder.frame_end(0, 4, 4);
   const std::string path = saved(builder, "t.mcap");
   const Side side = open_sides(path, path, {}).target;
-  EXPECT_EQ(side.tensors.size(), 1u);
-  EXPECT_EQ(side.coverage.captured, 2u);
-  EXPECT_EQ(side.notes.size(), 1u);
+  std::string labels;
+  for (const SideTensor& tensor : side.tensors) labels += tensor.label() + " ";
+  EXPECT_EQ(labels, "a b a#1 b#1 ") << "one run of the model after the other";
+  EXPECT_EQ(side.coverage.captured, 4u);
+  EXPECT_TRUE(side.notes.empty());
+}
+
+TEST(CaptureSide, TensorWithoutItsDescriptor_IsNotComparable) {
+  CaptureBuilder builder;
+  builder.frame_begin(0);
+  dumphook_test::PartSpec part;
+  part.total = part.raw_size = 24;
+  part.data.resize(24);
+  builder.part(spec("a"), part);
+  builder.frame_end(0, 1, 1);
+  const std::string path = saved(builder, "t.mcap");
+  const Side side = open_sides(path, path, {}).target;
+  ASSERT_EQ(side.tensors.size(), 1u);
+  EXPECT_EQ(side.tensors[0].presence, Presence::unusable);
+  EXPECT_EQ(side.tensors[0].why, "its descriptor is missing");
+}
+
+TEST_F(Folders, FolderOfSeveralSessions_NamesTheFiles) {
+  for (const char* session : {"aa", "bb"}) {
+    CaptureBuilder::Options options;
+    options.session = std::string(session) + "112233445566778899aabbccddeeff";
+    CaptureBuilder builder(options);
+    add_frames(builder, {0});
+    dumphook_test::write_file(path("t") + "/" + session + ".mcap", builder.bytes());
+  }
+  save("g", "a", {1});
+  const std::string error = error_of();
+  for (const char* words : {"holds 2 sessions", "aa.mcap (session aa112233)", "bb.mcap (session bb112233)"})
+    EXPECT_NE(error.find(words), std::string::npos) << error;
 }
 
 TEST(CaptureSide, LostWithAName_SaysWhy) {

@@ -15,7 +15,7 @@ Tensor with_role(Tensor tensor, Role role) {
 
 // "a=a b=- -=c": target=golden, - where there is none.
 std::string picture(const std::vector<Pair>& pairs) {
-  const auto name = [](const SideTensor* tensor) { return tensor ? tensor->descriptor.name : "-"; };
+  const auto name = [](const SideTensor* tensor) { return tensor ? tensor->label() : "-"; };
   std::string text;
   for (const Pair& pair : pairs) text += (text.empty() ? "" : " ") + name(pair.target) + "=" + name(pair.golden);
   return text;
@@ -91,6 +91,54 @@ TEST(Align, Inputs_AreApart_WhicheverSideKnows) {
             make_side({with_role(make_tensor("image"), Role::input), make_tensor("out")}), {});
   EXPECT_EQ(picture(a.inputs), "image=image pre=-");
   EXPECT_EQ(picture(a.layers), "out=out");
+}
+
+// The same name again in the frame, and another instance of the model.
+Side three_runs(const std::string& name) {
+  Side side = make_side({make_tensor(name), make_tensor(name), make_tensor(name)});
+  side.tensors[1].occurrence = 1;
+  side.tensors[2].instance = 1;
+  return side;
+}
+
+TEST(Align, RunsOfAName_MatchTheirOwn) {
+  Side golden = three_runs("x");
+  std::swap(golden.tensors[0], golden.tensors[2]);
+  EXPECT_EQ(picture(align(three_runs("x"), golden, {}).layers), "x=x x#1=x#1 x!1=x!1");
+  golden.tensors.pop_back();
+  EXPECT_EQ(picture(align(three_runs("x"), golden, {}).layers), "x=- x#1=x#1 x!1=x!1");
+}
+
+TEST(Align, FilesThatExportMakes_MatchWithAndWithoutTheModel) {
+  const auto file = [](const std::string& stem) {
+    SideTensor tensor = make_side_tensor(make_tensor(name_of_stem(stem)));
+    tensor.stem = stem;
+    return tensor;
+  };
+  for (const std::string prefix : {"", "my%2Fnet!"}) {
+    Side golden;
+    for (const char* name : {"a%231", "a#1", "a#1!2", "a"}) golden.tensors.push_back(file(prefix + name));
+    Side target = make_side({make_tensor("a"), make_tensor("a"), make_tensor("a"), make_tensor("a#1")});
+    target.tensors[1].occurrence = target.tensors[2].occurrence = 1;
+    target.tensors[2].instance = 2;
+    for (SideTensor& tensor : target.tensors) tensor.descriptor.model = "my/net";
+    const auto a = align(target, golden, {});
+    ASSERT_EQ(a.layers.size(), 4u);
+    const char* stems[] = {"a", "a#1", "a#1!2", "a%231"};
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(a.layers[i].golden->stem, prefix + stems[i]);
+  }
+}
+
+TEST(Align, MapToAGoldenThatIsNotThere_LeavesTheTargetUnmatched) {
+  const auto a = align(make_side({make_tensor("a")}), make_side({make_tensor("a")}), {{"a", "gone"}});
+  EXPECT_EQ(picture(a.layers), "-=a a=-");
+  EXPECT_EQ(a.notes.size(), 1u);
+}
+
+TEST(Align, MapOfAName_HoldsForAllItsRuns) {
+  EXPECT_EQ(picture(align(three_runs("x"), three_runs("y"), {{"x", "y"}}).layers), "x=y x#1=y#1 x!1=y!1");
+  EXPECT_EQ(picture(align(three_runs("x"), three_runs("y"), {{"x", "y"}, {"x#1", "y!1"}}).layers),
+            "x=y -=y#1 x#1=y!1 x!1=y!1");
 }
 
 }  // namespace

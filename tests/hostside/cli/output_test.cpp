@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <numeric>
+
 #include "cli/value_text.h"
 
 namespace dumphook {
@@ -35,21 +38,36 @@ TEST(Output, Tables_AlignByCodePoints) {
   EXPECT_EQ(table.text(Output{}), " #  name   bytes\n 0  größe     12\n10  b          3\n");
 }
 
-TEST(ValueText, SixteenARow_AsVendorsDo) {
-  ValueText text(false, false);
-  for (int i = 0; i < 17; ++i) text.add(i);
+template <class T>
+Tensor tensor_of(DType dtype, const std::vector<T>& values) {
+  Tensor tensor;
+  tensor.descriptor.dtype = dtype;
+  tensor.descriptor.shape = {static_cast<int64_t>(values.size())};
+  tensor.bytes.resize(values.size() * sizeof(T));
+  memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  return tensor;
+}
+
+std::string text_of(const Tensor& tensor, bool one_per_row) {
+  ValueText text(tensor, Values::real, one_per_row);
+  for (uint64_t i = 0; i < text.count(); ++i) text.add(i);
   text.finish();
-  const std::string rows = text.take();
+  return text.take();
+}
+
+TEST(ValueText, SixteenARow_AsVendorsDo) {
+  std::vector<float> values(17);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const std::string rows = text_of(tensor_of(DType::f32, values), false);
   EXPECT_EQ(rows.substr(0, 20), "0.000000, 1.000000, ");
   EXPECT_EQ(rows.substr(rows.find('\n') + 1), "16.000000, \n");
 }
 
 TEST(ValueText, OneARowAndIntegers) {
-  ValueText text(true, true);
-  text.add(-3);
-  text.add(40000);
-  text.finish();
-  EXPECT_EQ(text.take(), "-3\n40000\n");
+  EXPECT_EQ(text_of(tensor_of<int32_t>(DType::i32, {-3, 40000}), true), "-3\n40000\n");
+  Tensor quantized = tensor_of<int32_t>(DType::i32, {-3, 4});
+  quantized.descriptor.quantization.scale = {0.5f};
+  EXPECT_EQ(text_of(quantized, true), "-1.500000\n2.000000\n");
 }
 
 }  // namespace

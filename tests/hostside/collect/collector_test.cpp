@@ -135,7 +135,7 @@ TEST_F(CollectorTest, TwoBoardsAtOnce_MakeTwoCompleteFiles) {
   two.sink->finish();
   run({&one, &two}, [&] { return one.done() && two.done() && collector_->sealed().size() == 2; });
   for (const CollectedSession& session : collector_->sealed()) {
-    EXPECT_TRUE(session.complete);
+    EXPECT_TRUE(session.complete());
     EXPECT_EQ(session.missing + session.damaged, 0u);
     EXPECT_EQ(walk_file(session.path).seqs, range(1, 1000));
     EXPECT_EQ(session.path.rfind(folder_ + "/", 0), 0u);
@@ -227,7 +227,7 @@ TEST_F(CollectorTest, AStoppedCollector_LeavesSealedFiles) {
   EXPECT_EQ(collector_->open_sessions(), 1u);
   ASSERT_TRUE(collector_->stop().ok());
   ASSERT_EQ(collector_->sealed().size(), 1u);
-  EXPECT_FALSE(collector_->sealed()[0].complete);
+  EXPECT_FALSE(collector_->sealed()[0].complete());
   EXPECT_EQ(walk_file(collector_->sealed()[0].path).seqs, range(1, 50));
 }
 
@@ -343,6 +343,37 @@ TEST_F(CollectorTest, HostileBytes_HarmNobodyElse) {
     EXPECT_EQ(walked.seqs, range(1, sent));
   }
   EXPECT_TRUE(found);
+}
+
+TEST_F(CollectorTest, WhereItCannotWrite_IsFoundBeforeItListens) {
+  options_.folder = "/proc";
+  auto opened = Collector::open(options_);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().what.rfind("cannot write in /proc", 0), 0u) << opened.error().what;
+  options_.file = folder_;
+  EXPECT_FALSE(Collector::open(options_).ok()) << "a folder of the file's name";
+  options_.file.clear();
+  options_.folder = folder_;
+  open();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(CollectorTest, SessionWhoseBeginningLiesElsewhere_IsClosedButNotComplete) {
+  open();
+  LiveBoard board(collector_->address(), 1, "b");
+  for (uint32_t i = 0; i < 50; ++i) board.board.emit(i % 3, 100);
+  run({&board}, [&] { return board.board.last_shipped_seq == 50; });
+  ASSERT_TRUE(collector_->stop().ok());
+  options_.folder = folder_ + "/other";
+  open();
+  board.aim(collector_->address());
+  for (uint32_t i = 0; i < 10; ++i) board.board.emit(i % 3, 100);
+  board.sink->finish();
+  run({&board}, [&] { return board.done() && collector_->sealed().size() == 1; });
+  const CollectedSession& session = collector_->sealed()[0];
+  EXPECT_TRUE(session.closed);
+  EXPECT_FALSE(session.complete());
+  EXPECT_EQ(session.missing, 50u);
 }
 
 }  // namespace

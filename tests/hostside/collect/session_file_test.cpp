@@ -58,6 +58,7 @@ class SessionFileTest : public ::testing::Test {
     RecordSplitter splitter;
     splitter.add(ConstBytes(reinterpret_cast<const uint8_t*>(stream.data()), stream.size()));
     std::vector<uint8_t> header;
+    size_t skipped = 0;
     for (RecordSplitter::Step step; (step = splitter.next()) != RecordSplitter::Step::more;) {
       if (step == RecordSplitter::Step::magic) continue;
       const ConstBytes whole = splitter.whole();
@@ -66,7 +67,7 @@ class SessionFileTest : public ::testing::Test {
         auto opened = SessionFile::open(folder_ + "/board", kUuid, ConstBytes(header.data(), header.size()), whole);
         ASSERT_TRUE(opened.ok()) << opened.error().what;
         file_ = std::move(*opened);
-        file_->begin_stream(1);
+        file_->begin_stream(stream_, first_seq_);
       }
       if (splitter.is(McapOp::kSchema)) {
         EXPECT_NE(file_->add_schema(whole), SessionFile::Kept::refused);
@@ -74,6 +75,7 @@ class SessionFileTest : public ::testing::Test {
       if (splitter.is(McapOp::kChannel)) {
         EXPECT_NE(file_->add_channel(whole), SessionFile::Kept::refused);
       }
+      if (splitter.is(McapOp::kMessage) && skipped++ < skip_messages_) continue;
       if (splitter.is(McapOp::kMessage) && most_messages-- > 0) {
         EXPECT_NE(file_->add_message(whole), SessionFile::Kept::refused);
       }
@@ -83,6 +85,8 @@ class SessionFileTest : public ::testing::Test {
 
   std::string folder_;
   std::unique_ptr<SessionFile> file_;
+  uint64_t stream_ = 0, first_seq_ = 1;  // as the stream says
+  size_t skip_messages_ = 0;             // at its beginning
 };
 
 TEST_F(SessionFileTest, TheSameStreamTwice_IsStoredOnce) {
@@ -184,6 +188,36 @@ TEST_F(SessionFileTest, ContradictionsAreRefused) {
   EXPECT_EQ(file_->add_schema(ConstBytes(out, bytes)), SessionFile::Kept::refused);
   bytes = write_schema_record(out, 0, "dumphook.Other", "flatbuffer", {});
   EXPECT_EQ(file_->add_schema(ConstBytes(out, bytes)), SessionFile::Kept::refused);
+}
+
+TEST_F(SessionFileTest, BeginningThatNeverCame_IsMissing) {
+  stream_ = 2;
+  first_seq_ = 21;
+  skip_messages_ = 20;
+  feed(stream_of(30));
+  EXPECT_EQ(file_->missing(), 20u);
+  EXPECT_EQ(file_->messages(), 10u);
+}
+
+TEST_F(SessionFileTest, FirstStreamOfTheSession_LacksNothingBeforeIt) {
+  first_seq_ = 21;  // what came before it, the board itself counts as lost
+  skip_messages_ = 20;
+  feed(stream_of(30));
+  EXPECT_EQ(file_->missing(), 0u);
+}
+
+TEST_F(SessionFileTest, MissingIsKnownAgain_AfterTheFileIsTakenUp) {
+  skip_messages_ = 20;
+  feed(stream_of(30));
+  EXPECT_EQ(file_->missing(), 20u);
+  ASSERT_TRUE(file_->sync().ok());
+  file_.reset();
+  feed(stream_of(30));
+  ASSERT_TRUE(file_->resumed());
+  EXPECT_EQ(file_->missing(), 20u);
+  skip_messages_ = 0;
+  feed(stream_of(30));
+  EXPECT_EQ(file_->missing(), 0u) << "what comes late is there";
 }
 
 }  // namespace

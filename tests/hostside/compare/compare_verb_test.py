@@ -130,6 +130,33 @@ class Compare(unittest.TestCase):
         t, g = (np.load(folder / "conv0.npy").astype("f8") for folder in (self.target, self.golden))
         self.assertTrue(lines[0].endswith(f"RMSE: {np.abs(t - g).sum() / np.abs(g).sum():.6f}"))
 
+    def test_reports_of_rows_only_say_the_rest_on_stderr(self):
+        (self.target / "conv5.npy").unlink()
+        self.save("raw", np.zeros(3, "f4"), np.zeros(4, "f4"))
+        run = self.run_tool("--format", "sigmastar", expect=3)
+        self.assertEqual(len(run.stdout.splitlines()), 7)
+        self.assertIn("coverage  7 of 9 rows judged", run.stderr)
+        self.assertIn("left out  2 rows", run.stderr)
+        self.assertIn("verdict   INCOMPLETE", run.stderr)
+        run = self.run_tool("--format", "csv", expect=3)
+        self.assertEqual(len(run.stdout.splitlines()), 10)
+        self.assertNotIn("left out", run.stderr)
+        self.assertIn("verdict   INCOMPLETE", run.stderr)
+
+    def test_a_large_tensor_takes_little_more_than_its_bytes(self):
+        values = np.zeros(96 << 20, "u1")
+        self.save("huge", values, values)
+        run = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, "
+                              "stdout=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)",
+                              DUMPHOOK, "compare", self.target, self.golden], check=True, capture_output=True, text=True)
+        self.assertLess(int(run.stdout), 512 << 10, "KiB: the two tensors, their files, and some")
+
+    def test_integers_beyond_doubles_warn(self):
+        self.save("ids", np.array([2**53 + 1, 5]), np.array([2**53, 5]))
+        rows = {row["name"]: row for row in self.report(expect=0)["layers"]}
+        self.assertEqual(rows["ids"]["verdict"], "warn")
+        self.assertIn("1 elements differ, by up to 1", rows["ids"]["reason"])
+
     def test_no_colours_in_a_pipe_and_nothing_on_stderr(self):
         run = self.run_tool(expect=0)
         self.assertNotIn("\x1b", run.stdout)

@@ -174,5 +174,56 @@ TEST(Compare, Progress_CountsEveryRow) {
   EXPECT_EQ(last, 3u);
 }
 
+TEST(Compare, RunsOfAName_AreJudgedApart) {
+  Side target = make_side({make_tensor("x", {1, 2}), make_tensor("x", {-1, 2})});
+  Side golden = make_side({make_tensor("x", {1, 2}), make_tensor("x", {1, 2})});
+  target.tensors[1].occurrence = golden.tensors[1].occurrence = 1;
+  const Comparison c = compared(std::move(target), std::move(golden));
+  ASSERT_EQ(c.layers.size(), 2u);
+  EXPECT_EQ(c.layers[1].name, "x#1");
+  EXPECT_EQ(c.layers[1].golden_name, "x#1");
+  EXPECT_EQ(c.first_bad, 1u);
+}
+
+TEST(Compare, GoldenThatTheMapNamesInVain_IsTheReason) {
+  const Comparison c = compared(make_side({make_tensor("a")}), make_side({make_tensor("a")}), {{"a", "b"}});
+  EXPECT_EQ(c.count(State::unmatched), 2u);
+  EXPECT_EQ(c.layers[1].reason, "only in the target; mapped to b, which is not there");
+}
+
+TEST(Compare, TensorThatNeedsTooMuchMemory_IsNotComparable_AndNeverLoaded) {
+  Side target = make_side({make_tensor<uint8_t>("a", {1}, {1})});
+  target.tensors[0].descriptor.shape = {int64_t{5} << 30};
+  target.tensors[0].load = []() -> Tensor { throw std::runtime_error("loaded"); };
+  const Comparison c = compared(std::move(target), make_side({make_tensor("a")}));
+  EXPECT_EQ(c.layers[0].verdict, State::not_comparable);
+  EXPECT_EQ(c.layers[0].reason, "needs 5.0 GiB of memory, and a pair may take 4");
+}
+
+TEST(Compare, ManyBlocks_AreOneTensor) {
+  std::vector<float> values(5000), other(5000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = other[i] = static_cast<float>(i);
+  other[4999] = 0;
+  const auto image = [](const std::vector<float>& all) { return make_tensor<float>("a", {1, 50, 20, 5}, all); };
+  const Comparison c = compared(make_side({image(values)}), make_side({image(other)}));
+  EXPECT_EQ(c.layers[0].metrics->max_abs, 4999);
+  EXPECT_EQ(c.layers[0].metrics->finite_pairs, 5000u);
+}
+
+TEST(Compare, IntegersBeyondDoubles_AreComparedExactly) {
+  constexpr int64_t kBig = int64_t{1} << 53;
+  const auto ids = [](std::vector<int64_t> values) { return make_side({make_tensor<int64_t>("a", {2}, values)}); };
+  EXPECT_EQ(compared(ids({kBig + 1, 5}), ids({kBig + 1, 5})).layers[0].verdict, State::pass);
+  const Comparison c = compared(ids({kBig + 1, 5}), ids({kBig, 5}));
+  EXPECT_EQ(c.layers[0].metrics->max_abs, 0);
+  EXPECT_EQ(c.layers[0].verdict, State::warn);
+  EXPECT_EQ(c.layers[0].reason, "64-bit integers beyond 2^53, rounded in the metrics: 1 elements differ, by up to 1");
+  const Comparison mixed = compared(make_side({make_tensor<uint64_t>("a", {2}, {~uint64_t{0}, 5})}),
+                                    make_side({make_tensor<int64_t>("a", {2}, {INT64_MIN, 5})}));
+  EXPECT_NE(mixed.layers[0].reason.find("by up to 18446744073709551615"), std::string::npos);
+  const Comparison against_float = compared(ids({kBig + 1, 5}), make_side({make_tensor("a", {0x1p53f, 5})}));
+  EXPECT_EQ(against_float.layers[0].reason, "64-bit integers beyond 2^53, rounded");
+}
+
 }  // namespace
 }  // namespace dumphook

@@ -151,5 +151,31 @@ TEST(Coverage, TruncatedTensor_IsAHole) {
   EXPECT_TRUE(found.data_missing());
 }
 
+TEST(Coverage, LayerThatAnOpenFrameLacks_IsPartlyCaptured) {
+  CaptureBuilder builder;
+  for (uint64_t frame = 0; frame < 5; ++frame) {
+    builder.frame_begin(frame);
+    builder.tensor(named("a", 0), frame);
+    if (frame == 4) break;  // cut here
+    builder.tensor(named("b", 1), frame);
+    builder.tensor(named("b", 1), frame, 1 << 20, 1);
+    builder.frame_end(frame, 3, 3);
+  }
+  const Coverage found = coverage_of(builder);
+  EXPECT_EQ(state_of(found, "a"), LayerState::captured);
+  EXPECT_EQ(state_of(found, "b"), LayerState::partly_captured) << "eight times, but in four frames of five";
+}
+
+TEST(Coverage, LayerThatCompleteFramesLack_WasNotOfferedThere) {
+  CaptureBuilder builder;
+  for (uint64_t frame = 0; frame < 3; ++frame) {
+    builder.frame_begin(frame);
+    builder.tensor(named("a", 0), frame);
+    if (frame == 1) builder.tensor(named("b", 1), frame);
+    builder.frame_end(frame, 1 + (frame == 1), 1 + (frame == 1));
+  }
+  EXPECT_EQ(state_of(coverage_of(builder), "b"), LayerState::captured);
+}
+
 }  // namespace
 }  // namespace dumphook

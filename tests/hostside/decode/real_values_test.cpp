@@ -131,5 +131,30 @@ TEST(DType, SizesThatDoNotFit_AreNothing) {
   EXPECT_EQ(shape_text({1, 3, 224}), "1x3x224");
 }
 
+TEST(ValueReader, AnyPiece_IsAsTheWhole) {
+  std::vector<uint8_t> bytes(60);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37);
+  Tensor tensor = tensor_of<uint8_t>(DType::i4, {3, 5, 8}, bytes);
+  for (const int axis : {-1, 0, 1, 2}) {
+    const size_t pairs = axis < 0 ? 1 : static_cast<size_t>(tensor.descriptor.shape[static_cast<size_t>(axis)]);
+    tensor.descriptor.quantization = {std::vector<float>(pairs), std::vector<int32_t>(pairs), axis};
+    for (size_t i = 0; i < pairs; ++i) {
+      tensor.descriptor.quantization.scale[i] = static_cast<float>(i + 1);
+      tensor.descriptor.quantization.zero_point[i] = static_cast<int32_t>(i);
+    }
+    const Values whole = real_values(tensor);
+    const ValueReader reader(tensor, dumphook::Values::real);
+    ASSERT_EQ(reader.size(), 120u);
+    for (size_t first = 0; first < whole.size(); first += 7)
+      for (size_t count = 0; count <= std::min<size_t>(20, whole.size() - first); ++count) {
+        Values piece(count);
+        reader.read(first, count, piece.data());
+        const auto from = whole.begin() + static_cast<std::ptrdiff_t>(first);
+        EXPECT_EQ(piece, Values(from, from + static_cast<std::ptrdiff_t>(count))) << axis << " " << first;
+      }
+    EXPECT_EQ(reader.at(119), whole[119]);
+  }
+}
+
 }  // namespace
 }  // namespace dumphook

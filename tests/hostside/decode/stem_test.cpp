@@ -48,5 +48,12 @@ TEST(Stem, LongNames_AreShortenedAndStillDiffer) {
   EXPECT_EQ(stem, stem_of_name(name));
 }
 
+TEST(Stem, RunsOfAName_AreToldApartBehindIt) {
+  EXPECT_EQ(stem_of("a/b", 0, 0), "a%2Fb");
+  EXPECT_EQ(stem_of("a/b", 2, 0), "a%2Fb#2");
+  EXPECT_EQ(stem_of("a/b", 2, 1), "a%2Fb#2!1");
+  EXPECT_NE(stem_of("a#2", 0, 0), stem_of("a", 2, 0));
+}
+
 }  // namespace
 }  // namespace dumphook

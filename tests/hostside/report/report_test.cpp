@@ -177,5 +177,24 @@ TEST(Csv, OneLinePerRow_QuotedWhereNeeded) {
   EXPECT_EQ(lines[1].rfind("0,layer,,\"a,\"\"b\"\"\",\"a,\"\"b\"\"\",f32,f32,3,1,0,0,0", 0), 0u) << lines[1];
 }
 
+TEST(Reports, ControlCharactersInReasons_DoNotReachTheTerminal) {
+  const std::string evil = "\x1b]0;pwned\x07\x1b[2J";
+  Tensor target = input("data", {3, 0, 0});
+  target.descriptor.origin_names = {evil};
+  const Comparison c = compared(make_side({target}), make_side({input(evil, {0, 0, 3})}));
+  for (const std::string& text :
+       {table_report(c, {}), csv_report(c), sigmastar_report(c), summary_report(c, false, true)})
+    for (const char byte : text) ASSERT_TRUE(byte == '\n' || static_cast<unsigned char>(byte) >= 0x20) << text;
+  EXPECT_NE(table_report(c, {}).find("INPUT DIFFERS"), std::string::npos);
+}
+
+TEST(Summary, CountsRowsThatAReportLeavesOut) {
+  const std::string text = summary_report(example(), false, true);
+  EXPECT_TRUE(has_line_starting(text, "coverage  3 of 4 rows judged · 1 unmatched · DATA ARE MISSING"));
+  EXPECT_TRUE(has_line_starting(text, "left out  1 rows without numbers"));
+  EXPECT_TRUE(has_line_starting(text, "verdict   FAIL, and data are missing"));
+  EXPECT_EQ(summary_report(example(), false, false).find("left out"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dumphook
