@@ -23,7 +23,8 @@ void split(const uint8_t* values, size_t count, unsigned turn, uint8_t* symbols,
     T value = load_le<T>(values + i * sizeof(T));
     if (turn != 0) value = static_cast<T>(static_cast<T>(value << 1) | static_cast<T>(value >> (kBits - 1)));
     symbols[i] = static_cast<uint8_t>(value >> (kBits - 8));
-    memcpy(rest + i * (sizeof(T) - 1), &value, sizeof(T) - 1);
+    if (sizeof(T) > 1)
+      memcpy(rest + i * (sizeof(T) - 1), &value, sizeof(T) - 1);  // bytes leave no rest, and it is NULL
   }
 }
 
@@ -32,7 +33,7 @@ void join(const uint8_t* symbols, const uint8_t* rest, size_t count, unsigned tu
   constexpr unsigned kBits = 8 * sizeof(T);
   for (size_t i = 0; i < count; ++i) {
     T value = 0;
-    memcpy(&value, rest + i * (sizeof(T) - 1), sizeof(T) - 1);
+    if (sizeof(T) > 1) memcpy(&value, rest + i * (sizeof(T) - 1), sizeof(T) - 1);
     value = static_cast<T>(value | static_cast<T>(static_cast<T>(symbols[i]) << (kBits - 8)));
     if (turn != 0) value = static_cast<T>(static_cast<T>(value >> 1) | static_cast<T>(value << (kBits - 1)));
     store_le(values + i * sizeof(T), value);
