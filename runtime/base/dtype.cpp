@@ -65,6 +65,15 @@ bool dense_bytes(uint32_t dtype, uint32_t rank, const int64_t* shape, uint64_t* 
   return checked_mul(elements, bits / 8, out);
 }
 
+uint64_t element_count(uint32_t dtype, uint64_t total_bytes, uint32_t rank, const int64_t* shape) {
+  const uint32_t bits = dtype_bits(dtype);
+  if (bits == 0) return 0;
+  if (bits >= 8) return total_bytes / (bits / 8);
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; ++i) count *= static_cast<uint64_t>(shape[i]);
+  return count;
+}
+
 const char* dtype_name(uint32_t dtype) { return name_of(kDtypes, dtype); }
 const char* layout_name(uint32_t layout) { return name_of(kLayouts, layout); }
 const char* role_name(uint32_t role) { return name_of(kRoles, role); }

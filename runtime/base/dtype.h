@@ -16,6 +16,10 @@ uint32_t dtype_bits(uint32_t dtype);
 // False when dtype is unknown, a dimension is negative, or the size does not fit 64 bits.
 [[nodiscard]] bool dense_bytes(uint32_t dtype, uint32_t rank, const int64_t* shape, uint64_t* out);
 
+// Elements of a tensor that has `total_bytes` dense bytes: what these give, also for planes and raw bytes, whose shape
+// says something else; of four-bit types, where an odd one looks like two, what the shape says. 0 for an unknown dtype.
+uint64_t element_count(uint32_t dtype, uint64_t total_bytes, uint32_t rank, const int64_t* shape);
+
 // "f32", "NCHW", "input" and so on, as in the CLI and JSON; "?" when the value is unknown.
 const char* dtype_name(uint32_t dtype);
 const char* layout_name(uint32_t layout);

@@ -284,7 +284,7 @@ bool Hook::store_statistics(FrameSlot& slot, Record& record, const dh_tensor& te
   const uint32_t note = record.quant_count > 1 ? BlockList::kNone : pool_->reserve_note();
   if (note == BlockList::kNone) return false;
   note_quantization(tensor, &record);
-  const uint64_t elements = record.total_bytes * 8 / dtype_bits(record.dtype);
+  const uint64_t elements = element_count(record.dtype, record.total_bytes, record.rank, record.shape);
   const bool has_zero = record.quant_kind == DH_QUANT_PER_TENSOR && record.has_zero_point;
   StatisticsMeter meter;
   meter.begin(record.dtype, elements, has_zero ? &record.note_zero_point : nullptr,

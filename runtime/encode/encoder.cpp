@@ -116,7 +116,7 @@ bool Encoder::begin_frame(FrameSlot& slot) {
   view.model = slot.model;
   view.capture_time_ns = slot.capture_time_ns;
   view.begin_time_ns = emitter_->session_ns(slot.begin_time_ns);
-  slot.begun = emitter_->emit(kFrameBeginChannel, 512,
+  slot.begun = emitter_->emit(kFrameBeginChannel, DH_MAX_NAME_BYTES + 256,
                               [&view](Bytes out, uint64_t seq) { return write_frame_begin(out, seq, view); });
   return slot.begun;
 }
@@ -274,7 +274,8 @@ Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32
       copy_from_chain(block_at(first_block, at), static_cast<uint32_t>(at % pool_->block_bytes()),
                       reinterpret_cast<uint8_t*>(&zero_point), sizeof zero_point);
     }
-    meter_->begin(record.dtype, record.total_bytes * 8 / dtype_bits(record.dtype), has_zero ? &zero_point : nullptr);
+    meter_->begin(record.dtype, element_count(record.dtype, record.total_bytes, record.rank, record.shape),
+                  has_zero ? &zero_point : nullptr);
     uint32_t block = first_block;
     for (uint64_t left = record.stored_bytes; left != 0; block = pool_->next(block)) {
       const uint64_t bytes = left < pool_->block_bytes() ? left : pool_->block_bytes();

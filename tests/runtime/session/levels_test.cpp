@@ -80,6 +80,26 @@ TEST_F(LevelsTest, EachTensorIsKeptAsItsPatternSays) {
   EXPECT_EQ(stream.counters.back().lost_sum(), 0u);
 }
 
+TEST_F(LevelsTest, AnOddNumberOfFourBitElements_IsNotOneMore) {
+  options_.level = DH_LEVEL_STATS;
+  open();
+  const uint8_t nibbles[] = {0x11, 0x03};  // 1, 1, 3
+  dh_tensor tensor = dh_tensor_default();
+  tensor.name = "t";
+  tensor.dtype = DH_U4;
+  tensor.rank = 1;
+  tensor.shape[0] = 3;
+  tensor.data = nibbles;
+  const dh_frame frame = begin_frame(session_, 1);
+  EXPECT_EQ(dh_capture_by_name(session_, frame, &tensor), DH_OK);
+  dh_frame_end(session_, frame);
+  const Stream stream = close();
+  ASSERT_EQ(stream.summaries.size(), 1u);
+  EXPECT_EQ(stream.summaries[0].count, 3u);
+  EXPECT_EQ(stream.summaries[0].zeros, 0u);
+  EXPECT_EQ(stream.summaries[0].min, 1);
+}
+
 TEST_F(LevelsTest, QuantizationTravelsAlsoWithoutBytes) {
   options_.levels = "hash_*=hash,stats_*=stats";
   open();

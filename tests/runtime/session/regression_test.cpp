@@ -184,6 +184,20 @@ TEST_F(RegressionTest, AModelThatIsRefusedIsNotHalfDeclared) {
   EXPECT_TRUE(test_reader::read_stream(collector_.bytes()).graphs.empty());
 }
 
+// A name longer than a buffer was cut, and then the whole message was left out.
+TEST_F(RegressionTest, AFrameOfAModelWithTheLongestName_Begins) {
+  open();
+  const std::string model(DH_MAX_NAME_BYTES, 'm');
+  dh_frame_info info = dh_frame_info_default();
+  info.model = model.c_str();
+  dh_frame_end(session_, dh_frame_begin(session_, &info));
+  EXPECT_EQ(dh_close(session_), DH_OK);
+  const Stream stream = test_reader::read_stream(collector_.bytes());
+  EXPECT_EQ(joined(stream.wrong), "");
+  ASSERT_EQ(stream.frames.size(), 1u);
+  EXPECT_EQ(stream.frames.begin()->second.model, model);
+}
+
 // Attributes that were taken, though no descriptor could hold them, cost every capture of the tensor.
 TEST_F(RegressionTest, AttributesBeyondADescriptorAreRefused_AndTheTensorIsKept) {
   open();
