@@ -6,6 +6,8 @@
 
 namespace dumphook {
 
+constexpr uint64_t kMillisecond = 1000000;  // in nanoseconds, the unit of all clocks here
+
 struct Clock {
   uint64_t (*read_monotonic)(void* user) = nullptr;
   uint64_t (*read_wall)(void* user) = nullptr;

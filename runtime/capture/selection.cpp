@@ -68,6 +68,8 @@ bool parse_level(const char* text, dh_level* level) {
   return false;
 }
 
+Selection::Selection() = default;
+
 dh_level Selection::level_of(const char* model, const char* name, const char* op, uint32_t role) const {
   if (role_mask != 0 && (role >= 32 || (role_mask & (1u << role)) == 0)) return DH_LEVEL_OFF;
   if (!any_matches(include, model, name, op) || any_matches(exclude, model, name, op)) return DH_LEVEL_OFF;

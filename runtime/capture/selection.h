@@ -11,6 +11,8 @@
 namespace dumphook {
 
 struct Selection {
+  Selection();  // in one place: its lists would be a constant of 6 KB in every file that makes one
+
   static constexpr size_t kListBytes = 2048;
   // Lists as in dh_options: globs separated by commas, "GLOB=level" for levels.
   char include[kListBytes] = {};

@@ -9,8 +9,6 @@
 namespace dumphook {
 namespace {
 
-constexpr uint64_t kMillisecond = 1000000;
-
 bool starts_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 // "file:PATH", "file:///PATH" or a bare path; NULL when it is something else.
