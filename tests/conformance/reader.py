@@ -6,9 +6,11 @@ specification alone. It shares no code with the C++ reader, so that the document
 
 SCHEMAS is the folder of the .fbs files. Needs flatc (or $FLATC), numpy, lz4, xxhash, flatbuffers.
 """
+import atexit
 import hashlib
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -162,6 +164,7 @@ def load_schemas(folder):
     """Python classes of the .fbs files in `folder`, made by flatc now: module `dumphook`."""
     if "dumphook" not in sys.modules:
         out = tempfile.mkdtemp(prefix="dumphook_schemas_")
+        atexit.register(shutil.rmtree, out)
         files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".fbs"))
         subprocess.run([os.environ.get("FLATC", "flatc"), "--python", "-o", out, *files], check=True)
         sys.path.insert(0, out)

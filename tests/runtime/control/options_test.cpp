@@ -31,12 +31,19 @@ struct Fresh {
   ErrorText error;
 };
 
+// A file of `text` that is gone when the test program ends.
 std::string temporary(const std::string& text) {
-  static int count = 0;
-  const std::string path =
-      ::testing::TempDir() + "options_test_" + std::to_string(getpid()) + "_" + std::to_string(count++);
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
+  struct Files {
+    std::vector<std::string> paths;
+    ~Files() {
+      for (const std::string& path : paths) std::remove(path.c_str());
+    }
+  };
+  static Files files;
+  files.paths.push_back(::testing::TempDir() + "options_test_" + std::to_string(getpid()) + "_" +
+                        std::to_string(files.paths.size()));
+  std::ofstream(files.paths.back(), std::ios::binary) << text;
+  return files.paths.back();
 }
 
 TEST(Options, KnowsEveryKeyOfTheHeader) {

@@ -111,6 +111,7 @@ TEST(Api, FromTheEnvironment_TheConfigFileOfTheOptionsHoldsToo) {
   const auto stream = test_reader::read_stream(collector.bytes());
   EXPECT_EQ(stream.metadata.at("board"), "from file");
   EXPECT_EQ(stream.metadata.at("soc"), "from environment");
+  std::remove(path.c_str());
 }
 
 TEST(Api, SeveralSessionsKeepApart) {
