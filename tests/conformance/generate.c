@@ -503,7 +503,7 @@ static uint64_t element(float value, uint32_t dtype) {
       return exponent < -14 ? sign << 15 : sign << 15 | (uint32_t)(exponent + 15) << 10 | (bits >> 13 & 1023);
     case DH_F8E5M2: return exponent < -14 ? sign << 7 : sign << 7 | (uint32_t)(exponent + 15) << 2 | (bits >> 21 & 3);
     case DH_F8E4M3: return exponent < -6 ? sign << 7 : sign << 7 | (uint32_t)(exponent + 7) << 3 | (bits >> 20 & 7);
-    default: return (uint64_t)(int64_t)(value * 16);
+    default: return fabsf(value) < 1e9f ? (uint64_t)(int64_t)(value * 16) : 0;
   }
 }
 
