@@ -150,7 +150,7 @@ DH_API dh_status dh_frame_end(dh_session* session, dh_frame frame) {
 
 DH_API dh_status dh_event(dh_session* session, const char* name) {
   if (living(session) == nullptr) return DH_SKIPPED;
-  return name == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
+  return name == nullptr ? DH_ERR_ARGUMENT : session_of(session)->event(name);
 }
 
 DH_API dh_status dh_counters(dh_session* session, dh_counter_values* values) {

@@ -32,6 +32,9 @@ Status Session::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
 void Session::apply_pending_selection(uint64_t next_frame) {
   tensors_.lock();
   const bool pending = selection_pending_.exchange(false, std::memory_order_relaxed);
+  if (pending && std::strcmp(pending_selection_.triggers, tensors_.selection().triggers) != 0) {
+    triggers_changed_.store(true, std::memory_order_release);
+  }
   if (pending) tensors_.select_locked(pending_selection_);
   Notice* changes = nullptr;  // oldest first
   while (pending_changes_ != nullptr) {
@@ -132,6 +135,19 @@ Status Session::configure(const char* text) {
   }
   tensors_.unlock();
   return status;
+}
+
+Status Session::event(const char* name) {
+  TriggerList list;
+  TriggerList::Item wrong;
+  tensors_.lock();
+  const bool known = list.parse(tensors_.selection().triggers, wrong) && list.has_event(name);
+  if (known) std::snprintf(event_, sizeof event_, "%s", name);
+  tensors_.unlock();
+  if (!known) return DH_SKIPPED;
+  event_raised_.store(true, std::memory_order_release);
+  parking_.wake();
+  return DH_OK;
 }
 
 Status Session::flush(uint32_t timeout_ms) {

@@ -39,6 +39,7 @@ class Session {
   Status flush(uint32_t timeout_ms);
   Status pump(uint32_t budget_us);
   Status counters(dh_counter_values* values);
+  Status event(const char* name);
 
   // False in a forked child: the session belongs to the parent.
   bool alive() const;
@@ -60,6 +61,7 @@ class Session {
   bool encode_round(uint64_t now_ns);
   void free_shipped();
   void drop_all(dh_loss_reason reason);
+  void watch_triggers();
   bool discarding() const;
   void park(uint64_t deadline_ns);  // 0: until asked to close
   void drain_and_seal();
@@ -88,8 +90,10 @@ class Session {
   FrameTable frames_;
   Hook hook_;
   Spool spool_;
+  Spool ring_;  // of frames that wait for a trigger
   StreamState state_;
   Emitter emitter_;
+  TriggerGate gate_;
   Encoder encoder_;
   Reporter reporter_;
   SinkHolder sink_;
@@ -118,6 +122,9 @@ class Session {
   DeclaredModel* declared_models_ = nullptr;
   uint32_t graph_messages_ = 0;
   std::atomic<uint32_t> selection_pending_{false};
+  char event_[Trigger::kTextBytes] = {};  // raised last, under the tensor table's lock
+  std::atomic<uint32_t> event_raised_{false};
+  std::atomic<uint32_t> triggers_changed_{false};
 
   Parking parking_;
   pthread_t worker_ = {};
