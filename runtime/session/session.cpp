@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -488,14 +489,29 @@ void Session::report_unmatched() {
 
 // ---------------------------------------------------------------------------------------------------------- close
 
-Status Session::close() {
+// True when no call is inside any more. A thread that died in one never comes back: its session is not freed.
+bool Session::wait_until_empty(const Handle& handle) {
+  leaving_.store(true, std::memory_order_seq_cst);
+  parking_.notify();
+  const uint64_t deadline_ns = clock_.monotonic_ns() + options_.close_ms * kMillisecond;
+  while (!handle.is_empty()) {
+    if (clock_.monotonic_ns() >= deadline_ns) return false;
+    const timespec moment = {0, 100000};
+    nanosleep(&moment, nullptr);
+  }
+  return true;
+}
+
+Status Session::close(Handle* handle) {
   if (!alive()) {
     // The parent's worker is not ours to finish; our copies of the descriptors and of the memory are.
     sink_.get()->abandon();
     parking_.close_descriptor();
     release_memory();
+    handle->give_back();
     return DH_ERR_CLOSED;
   }
+  bool empty = wait_until_empty(*handle);
   closing_.store(true, std::memory_order_seq_cst);
   __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
   if (has_worker_) {
@@ -508,9 +524,13 @@ Status Session::close() {
   const Totals totals = read_totals(tensors_);
   const bool unshipped =
       (totals.lost[DH_LOSS_SINK_ERROR] | totals.lost[DH_LOSS_NOT_CONNECTED] | totals.lost[DH_LOSS_CLOSED]) != 0;
-  tensors_.close();
-  parking_.close();
-  release_memory();
+  empty = empty || handle->is_empty();
+  if (empty) {
+    tensors_.close();
+    parking_.close();
+    release_memory();
+    handle->give_back();
+  }
   return unshipped ? DH_DROPPED : DH_OK;
 }
 

@@ -23,9 +23,10 @@
  *     and no system call, unless the policy is `block` and the pool is full.
  *
  * Threads
- *     Every function may be called from any thread, except that dh_close must be the last call on its session. Many
- *     threads and models may share one session; a process may have several sessions. In a forked child all sessions
- *     are off.
+ *     Every function may be called from any thread, also while another one closes the session: later calls find it
+ *     closed and do nothing. Many threads and models may share one session; a process may have 32 sessions at a time.
+ * In a forked child all sessions are off. A process that exits without dh_close loses what one that crashes does. The
+ *     shared library stays loaded after dlclose.
  *
  * What is lost, and when
  *     A tensor that cannot be kept is counted under a dh_loss_reason, and the number travels in the stream:
