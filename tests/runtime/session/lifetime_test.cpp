@@ -12,7 +12,7 @@ namespace {
 using test_reader::Stream;
 
 TEST(Lifetime, ClosedWhileManyThreadsCapture_AllTensorsAreAccountedFor) {
-  for (int round = 0; round < 25; ++round) {
+  for (int round = 0; round < 15; ++round) {
     Collector collector;
     dh_options options = callback_options(&collector);
     options.policy = round % 2 == 0 ? DH_POLICY_DROP : DH_POLICY_BLOCK;
