@@ -55,6 +55,8 @@ uint32_t FrameTable::begin(uint64_t number) {
     ++slot.uses;
     slot.encoded = 0;
     slot.begun = false;
+    slot.passage = Passage::undecided;
+    slot.begin_shipped = false;
     return index;
   }
   return kRefused;
@@ -118,6 +120,18 @@ void FrameTable::retire(uint32_t index) {
   if (bytes > largest_bytes_.load(std::memory_order_relaxed)) largest_bytes_.store(bytes, std::memory_order_relaxed);
   slots_[index].gate.set(0);
   busy_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool FrameTable::is_busy(uint32_t index) const {
+  const FramePhase is = phase(slots_[index].gate.state());
+  return is != FramePhase::free && is != FramePhase::filling;
+}
+
+FrameSlot* FrameTable::find_busy(uint64_t number) {
+  for (uint32_t i = 0; i < kFrameSlots; ++i) {
+    if (is_busy(i) && slots_[i].number == number) return &slots_[i];
+  }
+  return nullptr;
 }
 
 void FrameTable::abandon_all() {

@@ -19,6 +19,9 @@ struct FrameAttribute {
   char value[96];
 };
 
+// What becomes of a frame's messages while there are triggers.
+enum class Passage : uint8_t { undecided, ships, waits };
+
 struct FrameSlot {
   static constexpr uint32_t kMaxAttributes = 4;
 
@@ -44,6 +47,14 @@ struct FrameSlot {
   // Written by the worker.
   uint32_t encoded = 0;  // of those queued, also when lost on the way
   bool begun = false;
+  Passage passage = Passage::undecided;
+  bool begin_shipped = false;  // it waits, but its FrameBegin went ahead
+
+  // A tensor that was accepted is lost all the same.
+  void lose_accepted(dh_loss_reason reason) {
+    lost[reason].fetch_add(1, std::memory_order_relaxed);
+    accepted.fetch_sub(1, std::memory_order_relaxed);
+  }
 };
 
 class FrameTable {
@@ -87,6 +98,10 @@ class FrameTable {
   // The oldest slot whose frame is over and whose queued tensors are all encoded; kRefused when there is none.
   uint32_t next_finished() const;
   void retire(uint32_t slot);
+  // Begun, and its end not yet written.
+  bool is_busy(uint32_t slot) const;
+  // That slot of frame `number`; NULL when there is none.
+  FrameSlot* find_busy(uint64_t number);
   // Ends all open frames as abandoned (at close).
   void abandon_all();
 

@@ -10,22 +10,21 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// A glob, possibly prefixed by what it is matched against.
-bool matches(const char* pattern, const char* model, const char* name, const char* op) {
-  if (std::strncmp(pattern, "op:", 3) == 0) return op != nullptr && glob_match(pattern + 3, op);
-  if (std::strncmp(pattern, "model:", 6) == 0) return glob_match(pattern + 6, model);
-  return glob_match(pattern, name);
-}
-
 bool any_matches(const char* list, const char* model, const char* name, const char* op) {
   char pattern[DH_MAX_NAME_BYTES + 8];
   while (next_list_item(&list, pattern, sizeof pattern)) {
-    if (matches(pattern, model, name, op)) return true;
+    if (pattern_matches(pattern, model, name, op)) return true;
   }
   return false;
 }
 
 }  // namespace
+
+bool pattern_matches(const char* pattern, const char* model, const char* name, const char* op) {
+  if (std::strncmp(pattern, "op:", 3) == 0) return op != nullptr && glob_match(pattern + 3, op);
+  if (std::strncmp(pattern, "model:", 6) == 0) return glob_match(pattern + 6, model);
+  return glob_match(pattern, name);
+}
 
 bool next_list_item(const char** cursor, char* item, size_t item_bytes) {
   const char* at = *cursor;
@@ -80,7 +79,7 @@ dh_level Selection::level_of(const char* model, const char* name, const char* op
     if (equals == nullptr) continue;
     *equals = '\0';
     dh_level parsed = DH_LEVEL_FULL;
-    if (parse_level(equals + 1, &parsed) && matches(rule, model, name, op)) return parsed;
+    if (parse_level(equals + 1, &parsed) && pattern_matches(rule, model, name, op)) return parsed;
   }
   return level == DH_LEVEL_DEFAULT ? DH_LEVEL_FULL : static_cast<dh_level>(level);
 }

@@ -18,6 +18,7 @@ struct Selection {
   char include[kListBytes] = {};
   char exclude[kListBytes] = {};
   char levels[kListBytes] = {};
+  char triggers[512] = {};  // as capture/trigger.h reads them
   uint32_t role_mask = 0;  // 0 = all
   uint32_t level = DH_LEVEL_FULL;
   uint32_t every_nth = 0;
@@ -31,6 +32,9 @@ struct Selection {
   // Whether tensors of this frame are captured. `selected_before` counts the frames that were.
   bool selects_frame(uint64_t number, uint64_t selected_before) const;
 };
+
+// Whether a glob of a list means this tensor: "op:GLOB" its op, "model:GLOB" its model, else its name.
+bool pattern_matches(const char* pattern, const char* model, const char* name, const char* op);
 
 // Walks a comma-separated list in place. False at the end; else `item` is the next element, without blanks around it,
 // cut to item_bytes - 1.

@@ -12,6 +12,7 @@
 #include <initializer_list>
 
 #include "base/dtype.h"
+#include "capture/trigger.h"
 
 namespace dumphook {
 namespace {
@@ -286,6 +287,16 @@ Status check_levels(const char* list, ErrorText* error) {
   return DH_OK;
 }
 
+Status check_triggers(const char* list, ErrorText* error) {
+  TriggerList parsed;
+  TriggerList::Item wrong;
+  if (parsed.parse(list, wrong)) return DH_OK;
+  return error->fail(DH_ERR_OPTION,
+                     "triggers: \"%.80s\" is not one of at most %u: nan, inf, saturated>SHARE, range:LOW..HIGH, "
+                     "constant (each also with @GLOB), event:NAME, after:FRAMES",
+                     wrong, TriggerList::kMaxTriggers);
+}
+
 }  // namespace
 
 Status ErrorText::fail(Status status, const char* format, ...) {
@@ -443,7 +454,8 @@ Status Options::finish(ErrorText* error) {
     return error->fail(DH_ERR_OPTION, "spool_bytes is %llu: at least 256 KiB, and four times part_bytes (%u)",
                        static_cast<unsigned long long>(o.spool_bytes), o.part_bytes);
   }
-  for (const uint64_t bytes : {o.raw_pool_bytes, o.spool_bytes, o.descriptor_bytes, o.index_bytes}) {
+  for (const uint64_t bytes :
+       {o.raw_pool_bytes, o.spool_bytes, o.pretrigger_bytes, o.descriptor_bytes, o.index_bytes}) {
     if (bytes > SIZE_MAX / 16) return error->fail(DH_ERR_MEMORY, "the budget does not fit the address space");
   }
   if (o.descriptor_bytes < 65536 || o.index_bytes < 65536) {
@@ -456,11 +468,10 @@ Status Options::finish(ErrorText* error) {
   if (o.on_full != DH_ON_FULL_STOP || o.quota_bytes != 0) {
     return error->fail(DH_ERR_UNSUPPORTED, "on_full = retry or rotate, and quota_bytes, are not in this version");
   }
-  if (text_length(o.triggers) != 0) {
-    return error->fail(DH_ERR_UNSUPPORTED, "triggers are not in this version: remove \"triggers\"");
-  }
-  if (o.pretrigger_bytes != 0) {
-    return error->fail(DH_ERR_UNSUPPORTED, "pretrigger_bytes: triggers are not in this version");
+  if (o.pretrigger_bytes != 0 && (o.pretrigger_bytes / 4 < o.part_bytes || o.pretrigger_bytes < kLeastSpoolBytes)) {
+    return error->fail(DH_ERR_OPTION,
+                       "pretrigger_bytes is %llu: 0, or at least 256 KiB, and four times part_bytes (%u)",
+                       static_cast<unsigned long long>(o.pretrigger_bytes), o.part_bytes);
   }
   return DH_OK;
 }
@@ -472,6 +483,8 @@ Status make_selection(const dh_options& o, Selection* selection, ErrorText* erro
   if (status == DH_OK) status = check_items(selection->include, "include", error);
   if (status == DH_OK) status = check_items(selection->exclude, "exclude", error);
   if (status == DH_OK) status = check_levels(selection->levels, error);
+  if (status == DH_OK) status = copy_list(o.triggers, selection->triggers, "triggers", error);
+  if (status == DH_OK) status = check_triggers(selection->triggers, error);
   if (status != DH_OK) return status;
   selection->role_mask = o.role_mask;
   selection->level = o.level;
@@ -488,6 +501,7 @@ Status set_selection_lines(const char* text, Selection* selection, ErrorText* er
   o.include = selection->include;
   o.exclude = selection->exclude;
   o.levels = selection->levels;
+  o.triggers = selection->triggers;
   o.role_mask = selection->role_mask;
   o.level = selection->level;
   o.every_nth = selection->every_nth;
@@ -505,12 +519,13 @@ Status set_selection_lines(const char* text, Selection* selection, ErrorText* er
     if (std::strcmp(name, "include") == 0) return copy_list(value, changed.include, name, error);
     if (std::strcmp(name, "exclude") == 0) return copy_list(value, changed.exclude, name, error);
     if (std::strcmp(name, "levels") == 0) return copy_list(value, changed.levels, name, error);
-    return *value == '\0' ? DH_OK : error->fail(DH_ERR_UNSUPPORTED, "triggers are not in this version");
+    return copy_list(value, changed.triggers, name, error);
   });
   if (status != DH_OK) return status;
   o.include = changed.include;
   o.exclude = changed.exclude;
   o.levels = changed.levels;
+  o.triggers = changed.triggers;
   Selection made;
   const Status valid = make_selection(o, &made, error);
   if (valid == DH_OK) *selection = made;

@@ -27,7 +27,7 @@ SpoolEntry last_part_of(const TensorEntry& entry, const Record& record) {
   SpoolEntry message;
   message.tensor_id = entry.tensor_id;
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
-  message.frame = record.frame;
+  message.capture_id = record.capture_id;
   message.last_part = true;
   return message;
 }
@@ -35,7 +35,7 @@ SpoolEntry last_part_of(const TensorEntry& entry, const Record& record) {
 }  // namespace
 
 bool Encoder::open(const EncoderOptions& options, Arena& arena, Pool* pool, TensorTable* tensors, FrameTable* frames,
-                   Spool* spool, StreamState* state, Emitter* emitter) {
+                   Spool* spool, StreamState* state, Emitter* emitter, TriggerGate* gate) {
   options_ = options;
   pool_ = pool;
   tensors_ = tensors;
@@ -43,6 +43,7 @@ bool Encoder::open(const EncoderOptions& options, Arena& arena, Pool* pool, Tens
   spool_ = spool;
   state_ = state;
   emitter_ = emitter;
+  gate_ = gate;
   scratch_ = static_cast<uint8_t*>(arena.take(options.part_bytes, 64));
   quant_ = static_cast<uint8_t*>(arena.take(static_cast<size_t>(quant_bytes(kMaxQuantCount, true)), 8));
   codec_scratch_ = arena.take(kCodecScratchBytes, 8);
@@ -109,15 +110,19 @@ bool Encoder::declare(TensorEntry& entry, Step* step) {
 }
 
 bool Encoder::begin_frame(FrameSlot& slot) {
-  if (slot.begun) return true;
+  gate_->admit(slot);
+  if (slot.begun || gate_->hides(slot)) return true;
   FrameBeginView view;
   view.frame = slot.number;
   view.instance = slot.instance;
   view.model = slot.model;
   view.capture_time_ns = slot.capture_time_ns;
   view.begin_time_ns = emitter_->session_ns(slot.begin_time_ns);
-  slot.begun = emitter_->emit(kFrameBeginChannel, DH_MAX_NAME_BYTES + 256,
-                              [&view](Bytes out, uint64_t seq) { return write_frame_begin(out, seq, view); });
+  SpoolEntry message;
+  message.channel_id = kFrameBeginChannel.channel;
+  message.frame_begin = true;
+  slot.begun = gate_->emit(slot, message, DH_MAX_NAME_BYTES + 256, 0,
+                           [&view](Bytes out, uint64_t seq) { return write_frame_begin(out, seq, view); });
   return slot.begun;
 }
 
@@ -178,8 +183,8 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
   message.descriptor = true;
   size_t written = 0;
-  const bool emitted = emitter_->emit(
-      message, max_bytes, 0,
+  const bool emitted = gate_->emit(
+      frames_->slot(record.frame_slot), message, max_bytes, 0,
       [&](Bytes out, uint64_t seq) {
         const size_t bytes = write_descriptor(out, seq, view);
         return bytes != 0 && state_->reserve_descriptor(entry.tensor_id, bytes) ? bytes : size_t{0};
@@ -226,8 +231,9 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   SpoolEntry message = last_part_of(entry, record);
   message.last_part = part.part_index + 1 == part.part_count;
   size_t written = 0;
-  const bool emitted = emitter_->emit(
-      message, kMaxPartPrefixBytes + bytes + kMaxPartSuffixBytes, part.capture_time_ns,
+  const bool emitted = gate_->emit(
+      frames_->slot(record.frame_slot), message, kMaxPartPrefixBytes + bytes + kMaxPartSuffixBytes,
+      part.capture_time_ns,
       [&](Bytes out, uint64_t seq) {
         const size_t prefix = write_part_prefix(out, seq, part);
         if (prefix == 0) return size_t{0};
@@ -258,33 +264,62 @@ Step Encoder::encode_digest(TensorEntry& entry, const Record& record) {
   view.dtype = record.dtype;
   view.shape = {record.shape, record.rank};
   view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
-  const bool emitted = emitter_->emit(last_part_of(entry, record), kMaxSummaryBytes, view.capture_time_ns,
-                                      [&view](Bytes out, uint64_t seq) { return write_tensor_digest(out, seq, view); });
+  const bool emitted =
+      gate_->emit(frames_->slot(record.frame_slot), last_part_of(entry, record), kMaxSummaryBytes, view.capture_time_ns,
+                  [&view](Bytes out, uint64_t seq) { return write_tensor_digest(out, seq, view); });
   return emitted ? Step::progressed : Step::blocked;
 }
 
-Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block) {
-  if (spool_->reserve(kMessageHeaderBytes + kMaxSummaryBytes).data == nullptr) return Step::blocked;
-  TensorStatistics measured;
-  if (record.content == Content::measured) {
-    int32_t zero_point = 0;
-    const bool has_zero = record.quant_kind == DH_QUANT_PER_TENSOR && record.has_zero_point;
-    if (has_zero) {
-      const uint64_t at = align_up(record.stored_bytes, uint64_t{8}) + sizeof(float);
+StoredScale Encoder::stored_scale(const Record& record, uint32_t first_block) const {
+  StoredScale stored;
+  if (record.quant_kind != DH_QUANT_PER_TENSOR) return stored;
+  float scale = record.note_scale;
+  int32_t zero_point = record.note_zero_point;
+  if (!pool_->is_note(first_block)) {
+    const auto read = [&](uint64_t at, void* to) {
       copy_from_chain(block_at(first_block, at), static_cast<uint32_t>(at % pool_->block_bytes()),
-                      reinterpret_cast<uint8_t*>(&zero_point), sizeof zero_point);
-    }
-    meter_->begin(record.dtype, element_count(record.dtype, record.total_bytes, record.rank, record.shape),
-                  has_zero ? &zero_point : nullptr);
-    uint32_t block = first_block;
-    for (uint64_t left = record.stored_bytes; left != 0; block = pool_->next(block)) {
-      const uint64_t bytes = left < pool_->block_bytes() ? left : pool_->block_bytes();
-      meter_->update(pool_->block(block), static_cast<size_t>(bytes));
-      left -= bytes;
-    }
-    meter_->finish(&measured);
+                      static_cast<uint8_t*>(to), 4);
+    };
+    const uint64_t at = align_up(record.stored_bytes, uint64_t{8});
+    read(at, &scale);
+    if (record.has_zero_point) read(at + sizeof scale, &zero_point);
   }
-  const TensorStatistics& statistics = record.content == Content::measured ? measured : pool_->statistics(first_block);
+  if (scale != 0) stored.scale = scale;
+  if (record.has_zero_point) stored.zero_point = zero_point;
+  return stored;
+}
+
+// Of the record's bytes, once; or those that its note brought.
+const TensorStatistics& Encoder::statistics_of(const Record& record, uint32_t first_block) {
+  if (record.content == Content::statistics) return pool_->statistics(first_block);
+  if (is_measured_) return measured_;
+  is_measured_ = true;
+  const bool whole = record.stored_bytes == record.total_bytes;
+  const bool has_zero = record.quant_kind == DH_QUANT_PER_TENSOR && record.has_zero_point;
+  const auto zero_point = has_zero ? static_cast<int32_t>(stored_scale(record, first_block).zero_point) : 0;
+  // Of a piece it only has to be enough.
+  const uint64_t count =
+      whole ? element_count(record.dtype, record.total_bytes, record.rank, record.shape) : record.total_bytes * 2;
+  meter_->begin(record.dtype, count, has_zero ? &zero_point : nullptr);
+  uint32_t block = first_block;
+  for (uint64_t left = record.stored_bytes; left != 0; block = pool_->next(block)) {
+    const uint64_t bytes = left < pool_->block_bytes() ? left : pool_->block_bytes();
+    meter_->update(pool_->block(block), static_cast<size_t>(bytes));
+    left -= bytes;
+  }
+  meter_->finish(&measured_);
+  return measured_;
+}
+
+// A tensor in pieces is judged piece by piece.
+bool Encoder::judge(TensorEntry& entry, const Record& record, uint32_t first_block) {
+  if (record.content == Content::digest || !gate_->looks_at_tensors()) return false;
+  return gate_->judge(entry, frames_->slot(record.frame_slot), statistics_of(record, first_block),
+                      stored_scale(record, first_block));
+}
+
+Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block) {
+  const TensorStatistics& statistics = statistics_of(record, first_block);
   StatisticsView view;
   set_key(entry, record, &view);
   view.dtype = record.dtype;
@@ -304,10 +339,13 @@ Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32
   view.histogram = {statistics.histogram, statistics.histogram_size};
   view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
   SpoolEntry message = last_part_of(entry, record);
-  message.last_part = record.content == Content::measured;  // the other kind was counted as lost by the hook
+  if (record.content == Content::statistics) {  // counted as lost by the hook
+    message.last_part = false;
+    message.capture_id = SpoolEntry::kNoCapture;
+  }
   const bool emitted =
-      emitter_->emit(message, kMaxSummaryBytes, view.capture_time_ns,
-                     [&view](Bytes out, uint64_t seq) { return write_tensor_statistics(out, seq, view); });
+      gate_->emit(frames_->slot(record.frame_slot), message, kMaxSummaryBytes, view.capture_time_ns,
+                  [&view](Bytes out, uint64_t seq) { return write_tensor_statistics(out, seq, view); });
   return emitted ? Step::progressed : Step::blocked;
 }
 
@@ -323,14 +361,28 @@ Step Encoder::step() {
       return Step::progressed;
     }
     started_ = true;
-    described_ = false;
+    described_ = judged_ = is_measured_ = false;
     offset_ = 0;
     block_ = first_block;
   }
   // The record that closes a tensor in pieces has no bytes; an empty tensor still is one part.
   const bool empty_close = record.last && !record.first && record.stored_bytes == 0;
   if (!empty_close) {
-    if (!begin_frame(frames_->slot(record.frame_slot))) return Step::blocked;
+    FrameSlot& slot = frames_->slot(record.frame_slot);
+    gate_->admit(slot);
+    if (!judged_) {
+      judged_ = true;
+      if (judge(entry, record, first_block)) return Step::progressed;
+    }
+    if (gate_->is_cut(record.capture_id)) {
+      finish_record(record, first_block, false, DH_LOSS_REASON_COUNT);
+      return Step::progressed;
+    }
+    if (gate_->hides(slot)) {
+      finish_record(record, first_block, true, DH_LOSS_NOT_TRIGGERED);
+      return Step::progressed;
+    }
+    if (!begin_frame(slot)) return Step::blocked;
     Step outcome = Step::progressed;
     if (!described_) {
       if (!declare(entry, &outcome) || !describe(entry, record, first_block, &outcome)) {
@@ -373,7 +425,11 @@ void Encoder::finish_record(const Record& record, uint32_t first_block, bool los
     ++frames_->slot(record.frame_slot).encoded;
     if (!record.first) lost = broken != nullptr && !record.truncated;
     if (record.content == Content::statistics) lost = false;  // counted by the hook
-    if (lost) tensors_->entry(record.tensor_id).lost[broken == nullptr ? reason : broken->reason].add(record.frame);
+    if (lost) {
+      if (broken != nullptr) reason = broken->reason;
+      tensors_->entry(record.tensor_id).lost[reason].add(record.frame);
+      frames_->slot(record.frame_slot).lose_accepted(reason);
+    }
     if (broken != nullptr) broken->set = false;
   } else if (lost && broken == nullptr) {
     broken_[next_broken_++ % kMaxBroken] = {record.capture_id, reason, true};

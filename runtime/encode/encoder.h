@@ -10,6 +10,7 @@
 #include "capture/tensor_table.h"
 #include "encode/emitter.h"
 #include "encode/stream_state.h"
+#include "encode/trigger_gate.h"
 #include "measure/statistics.h"
 #include "measure/xxh64.h"
 #include "pool/pool.h"
@@ -27,7 +28,7 @@ struct EncoderOptions {
 class Encoder {
  public:
   bool open(const EncoderOptions& options, Arena& arena, Pool* pool, TensorTable* tensors, FrameTable* frames,
-            Spool* spool, StreamState* state, Emitter* emitter);
+            Spool* spool, StreamState* state, Emitter* emitter, TriggerGate* gate);
 
   // At most one part. `blocked`: the spool is full; nothing is lost, call again when it has room.
   Step step();
@@ -48,6 +49,9 @@ class Encoder {
   Step encode_part(TensorEntry& entry, const Record& record);
   Step encode_digest(TensorEntry& entry, const Record& record);
   Step encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block);
+  bool judge(TensorEntry& entry, const Record& record, uint32_t first_block);
+  const TensorStatistics& statistics_of(const Record& record, uint32_t first_block);
+  StoredScale stored_scale(const Record& record, uint32_t first_block) const;
   ConstBytes part_bytes(uint32_t bytes);
   void finish_record(const Record& record, uint32_t first_block, bool lost, dh_loss_reason reason);
   uint32_t block_at(uint32_t first_block, uint64_t offset) const;
@@ -60,6 +64,7 @@ class Encoder {
   Spool* spool_ = nullptr;
   StreamState* state_ = nullptr;
   Emitter* emitter_ = nullptr;
+  TriggerGate* gate_ = nullptr;
   uint8_t* scratch_ = nullptr;  // one part in one piece
   uint8_t* quant_ = nullptr;    // scales and zero points
   void* codec_scratch_ = nullptr;
@@ -69,6 +74,9 @@ class Encoder {
   uint32_t block_ = 0;   // where it begins
   bool started_ = false;
   bool described_ = false;
+  bool judged_ = false;
+  bool is_measured_ = false;
+  TensorStatistics measured_;
   Xxh64 digest_;
   // Tensors in pieces (policy block) that lost one: their other pieces are of no use.
   struct Broken {

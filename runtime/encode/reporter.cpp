@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "wire/flat_fields.h"
-#include "wire/message_crc.h"
 #include "wire/messages.h"
 
 namespace dumphook {
@@ -15,13 +13,6 @@ constexpr uint64_t kReportIntervalNs = 1000000000;
 constexpr uint64_t kClockJumpNs = 50000000;
 constexpr uint32_t kBatch = 64;
 constexpr size_t kBatchBytes = 32768;  // of 64 ranges, or 64 tensors' counters
-
-bool set_stream_seq(Bytes message, uint64_t stream_seq) {
-  const size_t field = flat_field(message, flat_root(message), kStreamSeqField, sizeof stream_seq);
-  if (field == 0) return false;
-  store_le<uint64_t>(message.data + field, stream_seq);
-  return seal_message(message) != 0;
-}
 
 }  // namespace
 
@@ -45,7 +36,7 @@ Totals read_totals(TensorTable& tensors) {
 }
 
 void Reporter::open(TensorTable* tensors, FrameTable* frames, Pool* pool, Spool* spool, StreamState* state,
-                    Emitter* emitter, Encoder* encoder, const Clock& clock) {
+                    Emitter* emitter, Encoder* encoder, TriggerGate* gate, const Clock& clock) {
   tensors_ = tensors;
   frames_ = frames;
   pool_ = pool;
@@ -53,6 +44,7 @@ void Reporter::open(TensorTable* tensors, FrameTable* frames, Pool* pool, Spool*
   state_ = state;
   emitter_ = emitter;
   encoder_ = encoder;
+  gate_ = gate;
   clock_ = clock;
 }
 
@@ -75,6 +67,11 @@ Step Reporter::end_frame(uint32_t index) {
     return Step::progressed;
   }
   if (!encoder_->begin_frame(slot)) return Step::blocked;
+  if (gate_->hides(slot)) {
+    frames_ended_.fetch_add(1, std::memory_order_relaxed);
+    frames_->retire(index);
+    return Step::progressed;
+  }
   FrameEndView view;
   uint64_t lost[DH_LOSS_REASON_COUNT];
   uint64_t lost_sum = 0;
@@ -93,8 +90,11 @@ Step Reporter::end_frame(uint32_t index) {
   const uint32_t attribute_count = slot.attribute_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < attribute_count; ++i) attributes[i] = {slot.attributes[i].key, slot.attributes[i].value};
   view.attributes = {attributes, attribute_count};
-  if (!emitter_->emit(kFrameEndChannel, 2048,
-                      [&view](Bytes out, uint64_t seq) { return write_frame_end(out, seq, view); })) {
+  SpoolEntry message;
+  message.channel_id = kFrameEndChannel.channel;
+  message.frame_end = true;
+  if (!gate_->emit(slot, message, 2048, 0,
+                   [&view](Bytes out, uint64_t seq) { return write_frame_end(out, seq, view); })) {
     return Step::blocked;
   }
   losses_due_ |= lost_sum != 0;
@@ -267,12 +267,12 @@ Step Reporter::say_clock(uint64_t now_ns) {
   return Step::progressed;
 }
 
-void Reporter::log(dh_log_level level, const char* text) {
+bool Reporter::log(dh_log_level level, const char* text) {
   LogView view;
   view.level = static_cast<uint8_t>(level);
   view.text = text;
-  emitter_->emit(kLogChannel, text_length(text) + 128,
-                 [&view](Bytes out, uint64_t seq) { return write_log(out, seq, view); });
+  return emitter_->emit(kLogChannel, text_length(text) + 128,
+                        [&view](Bytes out, uint64_t seq) { return write_log(out, seq, view); });
 }
 
 Step Reporter::step(uint64_t now_ns) {

@@ -37,7 +37,7 @@ struct Notice {
 class Reporter {
  public:
   void open(TensorTable* tensors, FrameTable* frames, Pool* pool, Spool* spool, StreamState* state, Emitter* emitter,
-            Encoder* encoder, const Clock& clock);
+            Encoder* encoder, TriggerGate* gate, const Clock& clock);
 
   // Any thread.
   void add_notice(Notice* notice);
@@ -52,8 +52,8 @@ class Reporter {
   void discard_frames();
   // What was said so far never left the spool: losses, counters and clock are said once more.
   void start_over();
-  // A line for the stream's log; left out when the spool is full.
-  void log(dh_log_level level, const char* text);
+  // A line for the stream's log. False when the spool is full.
+  bool log(dh_log_level level, const char* text);
 
   // At the end: all losses, then the counters. `progressed` until nothing is left to say.
   Step close_step(uint64_t now_ns);
@@ -77,6 +77,7 @@ class Reporter {
   StreamState* state_ = nullptr;
   Emitter* emitter_ = nullptr;
   Encoder* encoder_ = nullptr;
+  TriggerGate* gate_ = nullptr;
   Clock clock_;
   std::atomic<Notice*> notices_{nullptr};  // newest first
   Notice* pending_ = nullptr;              // oldest first, taken over

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/version.h"
+#include "session/handle.h"
 #include "session/session.h"
 
 extern char** environ;
@@ -11,17 +12,11 @@ uint32_t dh_epoch = 1;
 
 namespace {
 
+using dumphook::Call;
 using dumphook::ErrorText;
+using dumphook::Handle;
 using dumphook::Options;
 using dumphook::Session;
-
-Session* session_of(dh_session* session) { return reinterpret_cast<Session*>(session); }
-
-// NULL for no session, and in a forked child.
-Session* living(dh_session* session) {
-  Session* self = session_of(session);
-  return self != nullptr && self->alive() ? self : nullptr;
-}
 
 void tell(const dh_options& options, const ErrorText& error) {
   if (options.on_log != nullptr && error.text[0] != '\0') options.on_log(options.on_log_user, DH_LOG_ERROR, error.text);
@@ -29,11 +24,20 @@ void tell(const dh_options& options, const ErrorText& error) {
 
 dh_status open_with(Options& options, const char* const* environment, dh_session** session) {
   ErrorText error;
-  dh_status status = options.finish(&error);
+  Handle* handle = Handle::take();
   Session* opened = nullptr;
+  dh_status status = options.finish(&error);
+  if (status == DH_OK && handle == nullptr) {
+    status = error.fail(DH_ERR_LIMIT, "%u sessions are open, the most there may be", Handle::kMaxSessions);
+  }
   if (status == DH_OK) status = Session::open(options.get(), environment, &error, &opened);
-  if (status != DH_OK) tell(options.get(), error);
-  *session = reinterpret_cast<dh_session*>(opened);
+  if (status == DH_OK) {
+    handle->open(opened);
+    *session = handle->as_session();
+    return DH_OK;
+  }
+  if (handle != nullptr) handle->give_back();
+  tell(options.get(), error);
   return status;
 }
 
@@ -94,78 +98,95 @@ DH_API dh_status dh_open_from_env(const dh_options* from, dh_session** session) 
 
 DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms) {
   if (session == nullptr) return DH_SKIPPED;
-  return living(session) == nullptr ? DH_ERR_CLOSED : session_of(session)->flush(timeout_ms);
+  const Call call(session);
+  return call.session() == nullptr ? DH_ERR_CLOSED : call.session()->flush(timeout_ms);
 }
 
 DH_API dh_status dh_close(dh_session* session) {
-  return session == nullptr ? DH_SKIPPED : session_of(session)->close();
+  if (session == nullptr) return DH_SKIPPED;
+  Handle* handle = Handle::of(session);
+  Session* closing = handle == nullptr ? nullptr : handle->close();
+  if (closing == nullptr) return DH_ERR_CLOSED;
+  return closing->close(handle);
 }
 
 DH_API dh_status dh_configure(dh_session* session, const char* text) {
   if (session == nullptr) return DH_SKIPPED;
   if (text == nullptr) return DH_ERR_ARGUMENT;
-  return living(session) == nullptr ? DH_ERR_CLOSED : session_of(session)->configure(text);
+  const Call call(session);
+  return call.session() == nullptr ? DH_ERR_CLOSED : call.session()->configure(text);
 }
 
 DH_API dh_status dh_pump(dh_session* session, uint32_t budget_us) {
-  return living(session) == nullptr ? DH_SKIPPED : session_of(session)->pump(budget_us);
+  const Call call(session);
+  return call.session() == nullptr ? DH_SKIPPED : call.session()->pump(budget_us);
 }
 
 DH_API dh_status dh_declare_model(dh_session* session, const dh_model* model) {
-  if (living(session) == nullptr) return DH_SKIPPED;
-  return model == nullptr ? DH_ERR_ARGUMENT : session_of(session)->declare_model(*model);
+  const Call call(session);
+  if (call.session() == nullptr) return DH_SKIPPED;
+  return model == nullptr ? DH_ERR_ARGUMENT : call.session()->declare_model(*model);
 }
 
 DH_API dh_status dh_attr(dh_session* session, const dh_attr_target* target, const char* key, const char* value) {
-  if (living(session) == nullptr) return DH_SKIPPED;
+  const Call call(session);
+  if (call.session() == nullptr) return DH_SKIPPED;
   const dh_attr_target whole_session = dh_attr_target_default();
-  return session_of(session)->set_attribute(target == nullptr ? whole_session : *target, key, value);
+  return call.session()->set_attribute(target == nullptr ? whole_session : *target, key, value);
 }
 
 DH_API dh_frame dh_frame_begin(dh_session* session, const dh_frame_info* info) {
-  if (living(session) == nullptr) return 0;
+  const Call call(session);
+  if (call.session() == nullptr) return 0;
   if (info != nullptr && info->struct_size < sizeof(dh_frame_info)) info = nullptr;
-  return session_of(session)->frame_begin(info);
+  return call.session()->frame_begin(info);
 }
 
 DH_API dh_status dh_capture(dh_session* session, dh_tap* tap, dh_frame frame, const dh_tensor* tensor) {
-  if (living(session) == nullptr) {
+  const Call call(session);
+  if (call.session() == nullptr) {
     // Off until a session opens.
     if (tap != nullptr) {
       __atomic_store_n(&tap->off_epoch, __atomic_load_n(&dh_epoch, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
     }
     return DH_SKIPPED;
   }
-  return tensor == nullptr ? DH_ERR_ARGUMENT : session_of(session)->capture(tap, frame, *tensor);
+  return tensor == nullptr ? DH_ERR_ARGUMENT : call.session()->capture(tap, frame, *tensor);
 }
 
 DH_API dh_status dh_capture_by_name(dh_session* session, dh_frame frame, const dh_tensor* tensor) {
-  if (living(session) == nullptr) return DH_SKIPPED;
-  return tensor == nullptr ? DH_ERR_ARGUMENT : session_of(session)->capture(nullptr, frame, *tensor);
+  const Call call(session);
+  if (call.session() == nullptr) return DH_SKIPPED;
+  return tensor == nullptr ? DH_ERR_ARGUMENT : call.session()->capture(nullptr, frame, *tensor);
 }
 
 DH_API dh_status dh_frame_end(dh_session* session, dh_frame frame) {
-  return living(session) == nullptr || frame == 0 ? DH_SKIPPED : session_of(session)->frame_end(frame);
+  const Call call(session);
+  return call.session() == nullptr || frame == 0 ? DH_SKIPPED : call.session()->frame_end(frame);
 }
 
 DH_API dh_status dh_event(dh_session* session, const char* name) {
-  if (living(session) == nullptr) return DH_SKIPPED;
-  return name == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
+  const Call call(session);
+  if (call.session() == nullptr) return DH_SKIPPED;
+  return name == nullptr ? DH_ERR_ARGUMENT : call.session()->event(name);
 }
 
 DH_API dh_status dh_counters(dh_session* session, dh_counter_values* values) {
   if (values == nullptr || values->struct_size < 2 * sizeof(uint32_t)) return DH_ERR_ARGUMENT;
   std::memset(&values->acknowledged, 0, values->struct_size - sizeof(uint32_t));
-  return living(session) == nullptr ? DH_SKIPPED : session_of(session)->counters(values);
+  const Call call(session);
+  return call.session() == nullptr ? DH_SKIPPED : call.session()->counters(values);
 }
 
 DH_API dh_status dh_serve(dh_session* session, const dh_serve_options* options) {
-  if (living(session) == nullptr) return DH_SKIPPED;
+  const Call call(session);
+  if (call.session() == nullptr) return DH_SKIPPED;
   return options == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
 }
 
 DH_API dh_status dh_adopt_dir(dh_session* session, const dh_adopt_options* options) {
-  if (living(session) == nullptr) return DH_SKIPPED;
+  const Call call(session);
+  if (call.session() == nullptr) return DH_SKIPPED;
   return options == nullptr ? DH_ERR_ARGUMENT : DH_ERR_UNSUPPORTED;
 }
 

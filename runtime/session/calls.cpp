@@ -16,7 +16,7 @@ constexpr size_t kMaxConfigBytes = 16384;
 bool Session::wait_for_room(void* self, uint64_t deadline_ns) {
   auto* session = static_cast<Session*>(self);
   const uint64_t now_ns = session->clock_.monotonic_ns();
-  if (now_ns >= deadline_ns || session->closing_.load(std::memory_order_relaxed)) return false;
+  if (now_ns >= deadline_ns || session->leaving_.load(std::memory_order_relaxed)) return false;
   if (!session->has_worker_ && session->pump(1000) == DH_OK) return true;
   session->parking_.wake();
   const uint64_t left_ns = deadline_ns - now_ns;
@@ -25,13 +25,15 @@ bool Session::wait_for_room(void* self, uint64_t deadline_ns) {
 }
 
 Status Session::capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor) {
-  if (closing_.load(std::memory_order_relaxed)) return DH_ERR_CLOSED;
   return hook_.capture(tap, frame, tensor);
 }
 
 void Session::apply_pending_selection(uint64_t next_frame) {
   tensors_.lock();
   const bool pending = selection_pending_.exchange(false, std::memory_order_relaxed);
+  if (pending && std::strcmp(pending_selection_.triggers, tensors_.selection().triggers) != 0) {
+    triggers_changed_.store(true, std::memory_order_release);
+  }
   if (pending) tensors_.select_locked(pending_selection_);
   Notice* changes = nullptr;  // oldest first
   while (pending_changes_ != nullptr) {
@@ -52,7 +54,6 @@ void Session::apply_pending_selection(uint64_t next_frame) {
 }
 
 dh_frame Session::frame_begin(const dh_frame_info* info) {
-  if (closing_.load(std::memory_order_relaxed)) return 0;
   const bool numbered = info != nullptr && info->number_given != 0;
   const uint64_t number = numbered ? info->number : next_frame_.fetch_add(1, std::memory_order_relaxed);
   if (selection_pending_.load(std::memory_order_relaxed)) apply_pending_selection(number);
@@ -134,6 +135,19 @@ Status Session::configure(const char* text) {
   return status;
 }
 
+Status Session::event(const char* name) {
+  TriggerList list;
+  TriggerList::Item wrong;
+  tensors_.lock();
+  const bool known = list.parse(tensors_.selection().triggers, wrong) && list.has_event(name);
+  if (known) std::snprintf(event_, sizeof event_, "%s", name);
+  tensors_.unlock();
+  if (!known) return DH_SKIPPED;
+  event_raised_.store(true, std::memory_order_release);
+  parking_.wake();
+  return DH_OK;
+}
+
 Status Session::flush(uint32_t timeout_ms) {
   const uint64_t deadline_ns = clock_.monotonic_ns() + timeout_ms * kMillisecond;
   // First all that is in the pool now must be encoded, then all that is in the spool then must have left it.
@@ -147,6 +161,7 @@ Status Session::flush(uint32_t timeout_ms) {
     if (encoded_end != ~uint64_t{0} && released_end_.load(std::memory_order_acquire) >= encoded_end) return DH_OK;
     const uint64_t now_ns = clock_.monotonic_ns();
     if (now_ns >= deadline_ns) return DH_TIMEOUT;
+    if (leaving_.load(std::memory_order_relaxed)) return DH_ERR_CLOSED;
     flush_asked_.store(true, std::memory_order_relaxed);
     if (!has_worker_ && pump(1000) == DH_OK) continue;
     parking_.wake();

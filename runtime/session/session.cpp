@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -67,6 +68,11 @@ bool Session::carve(Arena& arena, dh_memory_plan* plan) {
 
   auto* spool_memory = static_cast<uint8_t*>(arena.take(static_cast<size_t>(options_.spool_bytes), 64));
   account(&parts.spool_bytes);
+  uint8_t* ring_memory = nullptr;
+  if (options_.pretrigger_bytes != 0) {
+    ring_memory = static_cast<uint8_t*>(arena.take(static_cast<size_t>(options_.pretrigger_bytes), 64));
+  }
+  account(&parts.pretrigger_bytes);
 
   const auto half = static_cast<size_t>(options_.descriptor_bytes / 2);
   auto* names_memory = static_cast<uint8_t*>(arena.take(half, 64));
@@ -86,7 +92,7 @@ bool Session::carve(Arena& arena, dh_memory_plan* plan) {
   encoding.part_bytes = options_.part_bytes;
   encoding.compress = (options_.flags & DH_FLAG_NO_COMPRESSION) == 0;
   encoding.digest = (options_.flags & DH_FLAG_DIGEST) != 0;
-  encoder_.open(encoding, arena, &pool_, &tensors_, &frames_, &spool_, &state_, &emitter_);
+  encoder_.open(encoding, arena, &pool_, &tensors_, &frames_, &spool_, &state_, &emitter_, &gate_);
   account(&parts.scratch_bytes);
 
   if (plan != nullptr) {
@@ -97,6 +103,7 @@ bool Session::carve(Arena& arena, dh_memory_plan* plan) {
   names_ = Arena(Bytes(names_memory, half));
   strings_ = Arena(Bytes(strings_memory, half));
   spool_.open(spool_memory, static_cast<size_t>(options_.spool_bytes));
+  ring_.open(ring_memory, static_cast<size_t>(options_.pretrigger_bytes));
   return true;
 }
 
@@ -112,8 +119,8 @@ uint64_t Session::required_bytes(const dh_options& options, dh_memory_plan* plan
   if (!measured) return 0;
   const size_t carved = arena.used_bytes();
   const uint64_t total = round_to_page(carved);  // the session itself, too
-  parts.table_bytes += total - (parts.raw_pool_bytes + parts.spool_bytes + parts.descriptor_bytes + parts.table_bytes +
-                                parts.index_bytes + parts.scratch_bytes);
+  parts.table_bytes += total - (parts.raw_pool_bytes + parts.spool_bytes + parts.pretrigger_bytes +
+                                parts.descriptor_bytes + parts.table_bytes + parts.index_bytes + parts.scratch_bytes);
   parts.total_bytes = total;
   if (plan != nullptr) {
     parts.struct_size = plan->struct_size;
@@ -211,8 +218,10 @@ Status Session::start(const char* const* environment, ErrorText* error) {
     const char* kept_value = tensors_.keep_string(equals + 1);
     if (kept_key != nullptr && kept_value != nullptr) state_.add_attribute(kept_key, kept_value);
   }
-  emitter_.open(&spool_, &state_, clock_);
-  reporter_.open(&tensors_, &frames_, &pool_, &spool_, &state_, &emitter_, &encoder_, clock_);
+  emitter_.open(&spool_, &ring_, &state_, clock_);
+  gate_.open(&tensors_, &frames_, &ring_, &emitter_);
+  gate_.set_list(selection.triggers);
+  reporter_.open(&tensors_, &frames_, &pool_, &spool_, &state_, &emitter_, &encoder_, &gate_, clock_);
 
   HookOptions hook;
   hook.policy = static_cast<dh_policy>(options_.policy);
@@ -300,14 +309,36 @@ bool Session::discarding() const {
   return sink->state() == SinkState::absent && !sink_was_open_ && (options_.flags & DH_FLAG_KEEP_EARLY) == 0;
 }
 
+void Session::watch_triggers() {
+  if (triggers_changed_.exchange(false, std::memory_order_acquire)) {
+    char list[sizeof Selection::triggers];
+    tensors_.lock();
+    std::memcpy(list, tensors_.selection().triggers, sizeof list);
+    tensors_.unlock();
+    gate_.set_list(list);
+  }
+  if (event_raised_.exchange(false, std::memory_order_acquire)) {
+    char name[sizeof event_];
+    tensors_.lock();
+    std::memcpy(name, event_, sizeof name);
+    tensors_.unlock();
+    gate_.fire_event(name);
+  }
+  const char* report = gate_.report();
+  if (report == nullptr || !reporter_.log(DH_LOG_INFO, report)) return;
+  log(DH_LOG_INFO, report);
+  gate_.clear_report();
+}
+
 bool Session::encode_round(uint64_t now_ns) {
   bool progressed = false;
+  watch_triggers();
   for (int i = 0; i < kPartsPerRound; ++i) {
-    const Step step = encoder_.step();
+    const Step step = gate_.releasing() ? gate_.release() : encoder_.step();
     progressed |= step == Step::progressed;
     if (step != Step::progressed) break;
   }
-  for (int i = 0; i < kPartsPerRound; ++i) {
+  for (int i = 0; i < kPartsPerRound && !gate_.releasing(); ++i) {
     const Step step = reporter_.step(now_ns);
     progressed |= step == Step::progressed;
     if (step != Step::progressed) break;
@@ -326,8 +357,10 @@ bool Session::work() {
   } else {
     progressed = encode_round(now_ns);
   }
-  encoded_end_.store(spool_.end(), std::memory_order_relaxed);
-  encoded_records_.store(pool_.released(), std::memory_order_release);
+  if (!gate_.releasing()) {
+    encoded_end_.store(spool_.end(), std::memory_order_relaxed);
+    encoded_records_.store(pool_.released(), std::memory_order_release);
+  }
   if (flush_asked_.exchange(false, std::memory_order_relaxed)) sink->flush();
   last_step_ = sink->step(now_ns);
   progressed |= last_step_.progressed;
@@ -357,6 +390,7 @@ void Session::drop_all(dh_loss_reason reason) {
     state_.pass(entry, spool_.record(spool_.begin()));
     spool_.pop();
   }
+  gate_.drop_all(reason);
   while (encoder_.discard(reason)) {
   }
   reporter_.discard_frames();
@@ -388,7 +422,10 @@ void Session::drain_and_seal() {
     sink->flush();
     if (work()) continue;
     if (discarding()) break;
-    if (encoder_.idle() && !frames_.any_busy() && read_totals(tensors_).in_flight == 0) break;
+    if (encoder_.idle() && !frames_.any_busy()) {
+      gate_.drop_waiting();
+      if (read_totals(tensors_).in_flight == 0) break;
+    }
     park(deadline_ns);
   }
   if (discarding()) {
@@ -396,6 +433,7 @@ void Session::drain_and_seal() {
     sink->abandon();
     return;
   }
+  gate_.drop_all(reason_for_the_rest());
   while (encoder_.discard(reason_for_the_rest())) {
   }
   report_unmatched();
@@ -451,14 +489,29 @@ void Session::report_unmatched() {
 
 // ---------------------------------------------------------------------------------------------------------- close
 
-Status Session::close() {
+// True when no call is inside any more. A thread that died in one never comes back: its session is not freed.
+bool Session::wait_until_empty(const Handle& handle) {
+  leaving_.store(true, std::memory_order_seq_cst);
+  parking_.notify();
+  const uint64_t deadline_ns = clock_.monotonic_ns() + options_.close_ms * kMillisecond;
+  while (!handle.is_empty()) {
+    if (clock_.monotonic_ns() >= deadline_ns) return false;
+    const timespec moment = {0, 100000};
+    nanosleep(&moment, nullptr);
+  }
+  return true;
+}
+
+Status Session::close(Handle* handle) {
   if (!alive()) {
     // The parent's worker is not ours to finish; our copies of the descriptors and of the memory are.
     sink_.get()->abandon();
     parking_.close_descriptor();
     release_memory();
+    handle->give_back();
     return DH_ERR_CLOSED;
   }
+  bool empty = wait_until_empty(*handle);
   closing_.store(true, std::memory_order_seq_cst);
   __atomic_fetch_add(&dh_epoch, 1u, __ATOMIC_RELEASE);
   if (has_worker_) {
@@ -471,9 +524,13 @@ Status Session::close() {
   const Totals totals = read_totals(tensors_);
   const bool unshipped =
       (totals.lost[DH_LOSS_SINK_ERROR] | totals.lost[DH_LOSS_NOT_CONNECTED] | totals.lost[DH_LOSS_CLOSED]) != 0;
-  tensors_.close();
-  parking_.close();
-  release_memory();
+  empty = empty || handle->is_empty();
+  if (empty) {
+    tensors_.close();
+    parking_.close();
+    release_memory();
+    handle->give_back();
+  }
   return unshipped ? DH_DROPPED : DH_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "encode/reporter.h"
 #include "encode/stream_state.h"
 #include "pool/pool.h"
+#include "session/handle.h"
 #include "session/parking.h"
 #include "sink/make_sink.h"
 #include "spool/spool.h"
@@ -28,7 +29,8 @@ class Session {
   // Bytes for `options` (finished), told apart in `plan`.
   static uint64_t required_bytes(const dh_options& options, dh_memory_plan* plan);
   static Status open(const dh_options& options, const char* const* environment, ErrorText* error, Session** session);
-  Status close();
+  // `handle` is closed. Frees the session and gives the handle back, unless a call is inside that does not come back.
+  Status close(Handle* handle);
 
   Status capture(dh_tap* tap, dh_frame frame, const dh_tensor& tensor);
   dh_frame frame_begin(const dh_frame_info* info);
@@ -39,6 +41,7 @@ class Session {
   Status flush(uint32_t timeout_ms);
   Status pump(uint32_t budget_us);
   Status counters(dh_counter_values* values);
+  Status event(const char* name);
 
   // False in a forked child: the session belongs to the parent.
   bool alive() const;
@@ -53,16 +56,18 @@ class Session {
   Status start_worker(ErrorText* error);
   static void* run_worker(void* session);
   static bool wait_for_room(void* session, uint64_t deadline_ns);
-  void release_memory();
 
   // --- the worker, or whoever pumps -------------------------------------------------------------------------------
   bool work();  // one round; false when there was nothing to do
   bool encode_round(uint64_t now_ns);
   void free_shipped();
   void drop_all(dh_loss_reason reason);
+  void watch_triggers();
   bool discarding() const;
   void park(uint64_t deadline_ns);  // 0: until asked to close
   void drain_and_seal();
+  bool wait_until_empty(const Handle& handle);
+  void release_memory();
   dh_loss_reason reason_for_the_rest() const;
   void report_unmatched();
 
@@ -88,8 +93,10 @@ class Session {
   FrameTable frames_;
   Hook hook_;
   Spool spool_;
+  Spool ring_;  // of frames that wait for a trigger
   StreamState state_;
   Emitter emitter_;
+  TriggerGate gate_;
   Encoder encoder_;
   Reporter reporter_;
   SinkHolder sink_;
@@ -118,10 +125,14 @@ class Session {
   DeclaredModel* declared_models_ = nullptr;
   uint32_t graph_messages_ = 0;
   std::atomic<uint32_t> selection_pending_{false};
+  char event_[Trigger::kTextBytes] = {};  // raised last, under the tensor table's lock
+  std::atomic<uint32_t> event_raised_{false};
+  std::atomic<uint32_t> triggers_changed_{false};
 
   Parking parking_;
   pthread_t worker_ = {};
   bool has_worker_ = false;
+  std::atomic<uint32_t> leaving_{false};  // who waits inside a call gives up
   std::atomic<uint32_t> closing_{false};
   std::atomic<uint32_t> flush_asked_{false};
   // For flush: what was taken from the pool, where the spool ended then, and what has left it.

@@ -25,15 +25,20 @@ enum class EntryKind : uint32_t {
 struct SpoolEntry {
   uint64_t stream_seq = 0;  // 0 for a channel
   uint64_t log_time = 0;
-  uint64_t frame = 0;         // of a part
-  uint32_t record_bytes = 0;  // set by commit
+  uint64_t frame = 0;                // of a part
+  uint64_t capture_id = kNoCapture;  // of a part that counts
+  uint32_t record_bytes = 0;         // set by commit
   EntryKind kind = EntryKind::message;
   uint32_t tensor_id = kNoTensor;
   uint16_t channel_id = 0;
   bool last_part = false;   // with this record its tensor is complete
   bool descriptor = false;  // says what its tensor is; later streams repeat the last one before them
   bool frame_end = false;   // a FrameEnd: a good place to end a chunk
+  bool frame_begin = false;
+  bool stays = false;  // never gives way while it waits, but goes to the stream
+  bool waits = false;  // for a trigger: it has no stream_seq and log_time yet
   static constexpr uint32_t kNoTensor = 0xFFFFFFFFu;
+  static constexpr uint64_t kNoCapture = ~uint64_t{0};
 };
 
 class Spool {

@@ -19,9 +19,14 @@
 namespace {
 std::atomic<bool> armed{false};
 std::atomic<uint64_t> allocations{0};
+std::atomic<uint64_t> fails_at{0};  // which of them fails, from 1 on; 0 = none
 
-void count() {
-  if (armed.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+// False: this one fails.
+bool count() {
+  if (!armed.load(std::memory_order_relaxed)) return true;
+  if (allocations.fetch_add(1, std::memory_order_relaxed) + 1 != fails_at.load(std::memory_order_relaxed)) return true;
+  errno = ENOMEM;
+  return false;
 }
 }  // namespace
 
@@ -32,33 +37,27 @@ void* __libc_realloc(void* block, size_t bytes);
 void* __libc_memalign(size_t align, size_t bytes);
 
 __attribute__((visibility("default"))) void* malloc(size_t bytes) noexcept {
-  count();
-  return __libc_malloc(bytes);
+  return count() ? __libc_malloc(bytes) : nullptr;
 }
 __attribute__((visibility("default"))) void* calloc(size_t number, size_t bytes) noexcept {
-  count();
-  return __libc_calloc(number, bytes);
+  return count() ? __libc_calloc(number, bytes) : nullptr;
 }
 __attribute__((visibility("default"))) void* realloc(void* block, size_t bytes) noexcept {
-  count();
-  return __libc_realloc(block, bytes);
+  return count() ? __libc_realloc(block, bytes) : nullptr;
 }
 __attribute__((visibility("default"))) void* memalign(size_t align, size_t bytes) noexcept {
-  count();
-  return __libc_memalign(align, bytes);
+  return count() ? __libc_memalign(align, bytes) : nullptr;
 }
 __attribute__((visibility("default"))) void* aligned_alloc(size_t align, size_t bytes) noexcept {
-  count();
-  return __libc_memalign(align, bytes);
+  return count() ? __libc_memalign(align, bytes) : nullptr;
 }
 __attribute__((visibility("default"))) int posix_memalign(void** block, size_t align, size_t bytes) noexcept {
-  count();
-  *block = __libc_memalign(align, bytes);
+  *block = count() ? __libc_memalign(align, bytes) : nullptr;
   return *block == nullptr ? ENOMEM : 0;
 }
 __attribute__((visibility("default"))) void* mmap(void* at, size_t bytes, int protection, int flags, int fd,
                                                   off_t offset) noexcept {
-  count();
+  if (!count()) return MAP_FAILED;
   return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, fd, offset));
 }
 }
@@ -207,6 +206,52 @@ TEST(Allocation, NoneAfterOpen_WithASocket) {
               static_cast<unsigned long long>(allocations.load()));
   reader.join();
   close(listener);
+}
+
+// The ladder: each allocation of dh_open fails once. No host name: glibc 2.36 crashes when it looks one up then.
+TEST(Allocation, WhereverOneFails_OpenSaysSo_OrDoesWithout) {
+  const std::string path = ::testing::TempDir() + "allocation_ladder_" + std::to_string(getpid()) + ".mcap";
+  for (const std::string& sink : {path, std::string("tcp://127.0.0.1:9"), std::string("callback:")}) {
+    uint64_t step = 1, refused = 0;
+    for (bool reached = true; reached && step < 10000; ++step) {
+      unlink(path.c_str());
+      dh_options options = dh_options_default();
+      options.sink = sink.c_str();
+      options.include = "*";
+      options.raw_pool_bytes = 2 << 20;
+      options.close_ms = 1;
+      options.on_bytes = [](void*, const void*, size_t bytes) { return static_cast<int64_t>(bytes); };
+      char log[512] = "";
+      options.on_log_user = log;
+      options.on_log = [](void* to, dh_log_level, const char* text) {
+        std::snprintf(static_cast<char*>(to), 512, "%s", text);
+      };
+      dh_session* session = nullptr;
+      allocations = 0;
+      fails_at = step;
+      armed = true;
+      const dh_status status = dh_open(&options, &session);
+      armed = false;
+      fails_at = 0;
+      reached = allocations >= step;
+      EXPECT_EQ(session == nullptr, status != DH_OK);
+      if (status != DH_OK) {
+        ++refused;
+        EXPECT_LT(status, 0);
+        EXPECT_STRNE(log, "") << dh_status_text(status);
+        continue;
+      }
+      const std::vector<Prepared> prepared = prepare();
+      const dh_frame frame = dh_frame_begin(session, nullptr);
+      for (const Prepared& one : prepared) dh_capture_by_name(session, frame, &one.tensor);
+      dh_frame_end(session, frame);
+      dh_close(session);
+    }
+    EXPECT_GT(step, 2u) << sink;
+    std::printf("%s: %llu allocations in dh_open, %llu of them refuse it when they fail\n", sink.c_str(),
+                static_cast<unsigned long long>(step - 2), static_cast<unsigned long long>(refused));
+  }
+  unlink(path.c_str());
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ struct Killed {
   int status = 0;
 };
 
-// Runs the victim and kills it after `live_us`; 0 = lets it end after 20 frames. With one small tensor a frame, data
-// wait for the window; with all, for a chunk.
-Killed run_victim(const std::string& sink, uint64_t live_us, uint32_t tensors = kKnownTensors) {
+// Runs the victim and kills it after `live_us`; 0 = lets it end after 20 frames, with dh_close or without. With one
+// small tensor a frame, data wait for the window; with all, for a chunk.
+Killed run_victim(const std::string& sink, uint64_t live_us, uint32_t tensors = kKnownTensors,
+                  const char* exits = nullptr) {
   Killed killed;
   int log[2];
   EXPECT_EQ(pipe2(log, O_CLOEXEC), 0);
@@ -53,7 +54,7 @@ Killed run_victim(const std::string& sink, uint64_t live_us, uint32_t tensors = 
   if (pid == 0) {
     const int fd = dup(log[1]);  // without close-on-exec
     execl(KILL_VICTIM, "kill_victim", sink.c_str(), std::to_string(fd).c_str(), live_us == 0 ? "20" : "0",
-          std::to_string(tensors).c_str(), nullptr);
+          std::to_string(tensors).c_str(), exits, nullptr);
     _exit(127);
   }
   close(log[1]);
@@ -67,6 +68,7 @@ Killed run_victim(const std::string& sink, uint64_t live_us, uint32_t tensors = 
   }
   killed.killed_ns = monotonic_ns();
   waitpid(pid, &killed.status, 0);
+  if (live_us == 0) killed.killed_ns = monotonic_ns();
   reader.join();
   close(log[0]);
   return killed;
@@ -177,6 +179,18 @@ TEST(Kill, WithoutAKill_NothingIsMissing) {
   EXPECT_EQ(lived.accepted.size(), 20u * kKnownTensors);
   EXPECT_EQ(check(lived, test_reader::read_file(path)), 0.0);
   unlink(path.c_str());
+}
+
+TEST(Kill, AProcessThatExitsWithoutClosing_LosesNoMoreThanOneThatCrashes) {
+  for (int run = 0; run < 5; ++run) {
+    const std::string path = temporary(-10 - run);
+    const Killed left = run_victim(path, 0, run % 2 == 0 ? 1 : kKnownTensors, "exit");
+    ASSERT_TRUE(WIFEXITED(left.status));
+    EXPECT_EQ(WEXITSTATUS(left.status), 0);
+    EXPECT_FALSE(left.accepted.empty());
+    check(left, test_reader::read_file(path));
+    unlink(path.c_str());
+  }
 }
 
 // What `dumphook info` prints, and its exit code.

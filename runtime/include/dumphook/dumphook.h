@@ -23,9 +23,10 @@
  *     and no system call, unless the policy is `block` and the pool is full.
  *
  * Threads
- *     Every function may be called from any thread, except that dh_close must be the last call on its session. Many
- *     threads and models may share one session; a process may have several sessions. In a forked child all sessions
- *     are off.
+ *     Every function may be called from any thread, also while another one closes the session: later calls find it
+ *     closed and do nothing. Many threads and models may share one session; a process may have 32 sessions at a time.
+ * In a forked child all sessions are off. A process that exits without dh_close loses what one that crashes does. The
+ *     shared library stays loaded after dlclose.
  *
  * What is lost, and when
  *     A tensor that cannot be kept is counted under a dh_loss_reason, and the number travels in the stream:
@@ -214,10 +215,15 @@ typedef struct dh_options {
   const char* sink;
 
   /* Selection. A tensor is captured when a glob of `include` matches and none of `exclude` does. */
-  const char* include;      /* [include]; NULL = nothing */
-  const char* exclude;      /* [exclude] */
-  const char* levels;       /* "GLOB=off|hash|stats|full,..." the first match holds [levels] */
-  const char* triggers;     /* "nan", "inf", "saturated>0.01", "range:-6..6", "constant", "event:NAME" [triggers] */
+  const char* include; /* [include]; NULL = nothing */
+  const char* exclude; /* [exclude] */
+  const char* levels;  /* "GLOB=off|hash|stats|full,..." the first match holds [levels] */
+  /* Frames wait, encoded, in pretrigger_bytes, the oldest giving way to the newest, until one of these holds: "nan",
+   * "inf", "saturated>0.01", "range:-6..6", "constant" (each may end in "@GLOB": only such tensors count), "event:NAME"
+   * (dh_event). Then all that is held is shipped, with the frames that are open and the N next ones of "after:N". The
+   * log says what fired and how many frames were held. Ranges are of real values where a tensor is quantised per
+   * tensor, else of stored ones; of tensors kept as a hash nothing is known. [triggers] */
+  const char* triggers;
   uint32_t role_mask;       /* bit (1 << dh_role); 0 = all [roles] */
   uint32_t every_nth;       /* frames with number % N == 0 [every_nth] */
   uint64_t first_n;         /* only the first N selected frames; 0 = no limit [first_n] */
@@ -228,7 +234,8 @@ typedef struct dh_options {
   /* Budget. All memory is one block, carved at open. */
   uint64_t raw_pool_bytes;   /* raw bytes waiting for the worker; 0 = 16 MiB [raw_pool_bytes] */
   uint64_t spool_bytes;      /* encoded bytes not yet shipped; at least 256 KiB, 4 parts; 0 = 8 MiB [spool_bytes] */
-  uint64_t pretrigger_bytes; /* encoded frames kept before a trigger; 0 = none [pretrigger_bytes] */
+  uint64_t pretrigger_bytes; /* frames kept for triggers; 0 = only what follows one; else as spool_bytes
+                              [pretrigger_bytes] */
   uint64_t descriptor_bytes; /* descriptions, attributes, model graph; 0 = 1 MiB [descriptor_bytes] */
   uint64_t index_bytes;      /* chunk indexes of one file segment; 0 = 1 MiB [index_bytes] */
   uint32_t block_bytes;      /* pool block; power of two, 4 KiB ... 1 MiB; 0 = 16 KiB [block_bytes] */
@@ -325,7 +332,8 @@ DH_API dh_status dh_open(const dh_options* options, dh_session** session);
  * `options` (may be NULL). With no sink in any of them: DH_SKIPPED and a NULL session. */
 DH_API dh_status dh_open_from_env(const dh_options* options, dh_session** session);
 
-/* Waits until all tensors captured so far are shipped, or counted as lost. DH_TIMEOUT when timeout_ms passes first. */
+/* Waits until all tensors captured so far are shipped, or counted as lost, or wait for a trigger. DH_TIMEOUT when
+ * timeout_ms passes first. */
 DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms);
 
 /* Ships what is left within close_ms, counts the rest as lost, seals the capture, frees everything. DH_DROPPED when
@@ -518,7 +526,7 @@ DH_API dh_status dh_capture_by_name(dh_session* session, dh_frame frame, const d
 
 DH_API dh_status dh_frame_end(dh_session* session, dh_frame frame);
 
-/* Raises the app event NAME, for triggers of the form event:NAME. */
+/* Raises the app event NAME, for triggers of the form event:NAME. DH_SKIPPED when no trigger waits for it. */
 DH_API dh_status dh_event(dh_session* session, const char* name);
 
 /* ---------------------------------------------------------------------------------------------------- observe */

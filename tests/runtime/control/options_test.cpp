@@ -271,10 +271,9 @@ TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
                               "index_bytes = 1K",
                               "max_tensors = 70000",
                               "max_open_frames = 65",
-                              "triggers = nan",
                               "on_full = rotate",
                               "quota_bytes = 1M",
-                              "pretrigger_bytes = 1M",
+                              "pretrigger_bytes = 1M\npart_bytes = 512K",
                               "spool_bytes = 128K\npart_bytes = 16K",
                               "descriptor_bytes = 17000000000G",
                               "index_bytes = 17000000000G",
@@ -344,7 +343,7 @@ TEST(SelectionLines, RefuseWhatCannotChangeWhileRunning) {
   Selection selection;
   ErrorText error;
   for (const char* line : {"sink = x", "policy = block", "raw_pool_bytes = 1M", "nonsense = 1", "levels = a",
-                           "levels = a=loud", "triggers = nan"}) {
+                           "levels = a=loud", "triggers = naan"}) {
     EXPECT_LT(set_selection_lines(line, &selection, &error), 0) << line;
   }
   const std::string long_list = "include = " + std::string(3000, 'a');

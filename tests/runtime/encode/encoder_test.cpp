@@ -30,7 +30,7 @@ class EncoderTest : public ::testing::Test {
       state_.open(arena, 8, &strings_);
       EncoderOptions options;
       options.part_bytes = 8192;
-      encoder_.open(options, arena, &pool_, &tensors_, &frames_, &spool_, &state_, &emitter_);
+      encoder_.open(options, arena, &pool_, &tensors_, &frames_, &spool_, &state_, &emitter_, &gate_);
     };
     Arena measure = Arena::measuring();
     carve(measure);
@@ -45,8 +45,9 @@ class EncoderTest : public ::testing::Test {
     ring_.assign(spool_bytes / 8, 0);
     spool_.open(reinterpret_cast<uint8_t*>(ring_.data()), spool_bytes);
     const Clock clock = Clock::system();
-    emitter_.open(&spool_, &state_, clock);
-    reporter_.open(&tensors_, &frames_, &pool_, &spool_, &state_, &emitter_, &encoder_, clock);
+    emitter_.open(&spool_, &waiting_, &state_, clock);
+    gate_.open(&tensors_, &frames_, &waiting_, &emitter_);
+    reporter_.open(&tensors_, &frames_, &pool_, &spool_, &state_, &emitter_, &encoder_, &gate_, clock);
     HookOptions hook;
     hook.policy = policy;
     hook.part_bytes = 8192;
@@ -102,7 +103,9 @@ class EncoderTest : public ::testing::Test {
   Hook hook_;
   Spool spool_;
   StreamState state_;
+  Spool waiting_;
   Emitter emitter_;
+  TriggerGate gate_;
   Encoder encoder_;
   Reporter reporter_;
   dh_frame frame_ = 0;

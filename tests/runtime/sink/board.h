@@ -29,7 +29,7 @@ class Board {
     snprintf(info.uuid, sizeof info.uuid, "%016llx%016llx", 0x1234ull, 0x5678ull);
     state.set_info(info);
     spool.open(spool_memory, spool_bytes);
-    emitter.open(&spool, &state, clock_);
+    emitter.open(&spool, &spool, &state, clock_);
     context.spool = &spool;
     context.state = &state;
     context.clock = clock_;
