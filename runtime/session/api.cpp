@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C ABI: NULL-safe shells around Session. Contracts are in dumphook.h.
+#include <cstdio>
 #include <cstring>
 
 #include "base/version.h"
@@ -20,6 +21,27 @@ using dumphook::Session;
 
 void tell(const dh_options& options, const ErrorText& error) {
   if (options.on_log != nullptr && error.text[0] != '\0') options.on_log(options.on_log_user, DH_LOG_ERROR, error.text);
+}
+
+// The memory plan as a table: one line in the log for each part that takes anything.
+void tell(const dh_options& options, const dh_memory_plan& plan) {
+  if (options.on_log == nullptr) return;
+  const struct {
+    uint64_t bytes;
+    const char* what;
+  } kRows[] = {{plan.raw_pool_bytes, "raw pool: tensors that wait for the worker, and what is known of them"},
+               {plan.spool_bytes, "spool: encoded, not yet shipped"},
+               {plan.pretrigger_bytes, "pre-trigger ring: frames that wait for a trigger"},
+               {plan.descriptor_bytes, "descriptors: names, attributes, model graphs"},
+               {plan.table_bytes, "tables: tensors with their counters, frames, the session"},
+               {plan.index_bytes, "index of a file segment, and what its sink writes with"},
+               {plan.scratch_bytes, "scratch: one part, and the codec's state"},
+               {plan.total_bytes, "in all"}};
+  char line[128];
+  for (const auto& row : kRows) {
+    std::snprintf(line, sizeof line, "%12llu  %s", static_cast<unsigned long long>(row.bytes), row.what);
+    if (row.bytes != 0) options.on_log(options.on_log_user, DH_LOG_INFO, line);
+  }
 }
 
 dh_status open_with(Options& options, const char* const* environment, dh_session** session) {
@@ -54,9 +76,19 @@ DH_API uint64_t dh_required_bytes(const dh_options* from, dh_memory_plan* plan) 
     status = options.read_file(options.get().config_file, &error);
   }
   if (status == DH_OK) status = options.finish(&error);
-  if (status == DH_OK) return Session::required_bytes(options.get(), plan);
-  tell(options.get(), error);
-  return 0;
+  if (status != DH_OK) {
+    tell(options.get(), error);
+    return 0;
+  }
+  dh_memory_plan whole = {};
+  whole.struct_size = sizeof whole;
+  const uint64_t bytes = Session::required_bytes(options.get(), &whole);
+  if (bytes != 0) tell(options.get(), whole);
+  if (plan != nullptr) {
+    whole.struct_size = plan->struct_size;
+    std::memcpy(plan, &whole, plan->struct_size < sizeof whole ? plan->struct_size : sizeof whole);
+  }
+  return bytes;
 }
 
 DH_API dh_status dh_open(const dh_options* from, dh_session** session) {

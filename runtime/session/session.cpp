@@ -123,9 +123,8 @@ uint64_t Session::required_bytes(const dh_options& options, dh_memory_plan* plan
                                 parts.descriptor_bytes + parts.table_bytes + parts.index_bytes + parts.scratch_bytes);
   parts.total_bytes = total;
   if (plan != nullptr) {
-    parts.struct_size = plan->struct_size;
-    parts.reserved = plan->reserved;
-    std::memcpy(plan, &parts, plan->struct_size < sizeof parts ? plan->struct_size : sizeof parts);
+    parts.struct_size = sizeof parts;
+    *plan = parts;
   }
   return total;
 }

@@ -320,8 +320,8 @@ typedef struct dh_memory_plan {
   uint64_t scratch_bytes;    /* one part, codec state, stream preamble */
 } dh_memory_plan;
 
-/* Bytes that dh_open will take for these options (0 if they are not valid). `plan` may be NULL. The worker's stack of
- * 512 KiB, of which it touches a few pages, is the system's and not among them. */
+/* Bytes that dh_open will take for these options (0 if they are not valid). `plan` may be NULL; on_log is told the same
+ * as a table. The worker's stack of 512 KiB, of which it touches a few pages, is the system's and not among them. */
 DH_API uint64_t dh_required_bytes(const dh_options* options, dh_memory_plan* plan);
 
 /* Opens a session. On error *session is NULL, so that all later calls do nothing, and on_log has said why.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "open_session.h"
 
@@ -67,6 +68,16 @@ TEST(Memory, ThePlanAddsUp) {
     EXPECT_GE(plan.raw_pool_bytes, options.raw_pool_bytes);
     EXPECT_EQ(plan.spool_bytes, options.spool_bytes);
     EXPECT_EQ(plan.index_bytes != 0, std::string(sink) == "file:x.mcap");
+
+    // The table that goes with it adds up, too.
+    Collector table;
+    options.on_log_user = &table;
+    EXPECT_EQ(dh_required_bytes(&options, nullptr), plan.total_bytes);
+    std::istringstream lines(table.log());
+    uint64_t sum = 0, last = 0;
+    for (std::string line; std::getline(lines, line); sum += last) last = std::stoull(line);
+    EXPECT_EQ(last, plan.total_bytes) << table.log();
+    EXPECT_EQ(sum, 2 * plan.total_bytes) << table.log();
   }
 }
 
