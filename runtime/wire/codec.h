@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codecs of Part.data, both ways.
+// The codecs of Part.data, both ways. The way back is a target of its own, dumphook_wire_decode, since it needs lz4 and
+// no board needs it.
 #pragma once
 
 #include "base/bytes.h"
