@@ -17,7 +17,6 @@ namespace scalar = pack_scalar;
 
 constexpr SqueezeTable kSqueeze = make_squeeze_table();
 constexpr SpreadTable kSpread = make_spread_table();
-constexpr BitCounts kCount = make_bit_counts();
 
 // ---- Loads and stores of any alignment
 

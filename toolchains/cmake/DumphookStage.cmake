@@ -7,8 +7,8 @@ set(dumphook_flags -Wall -Wextra -Wconversion -Wshadow -fvisibility=hidden -ffun
 if(DUMPHOOK_DEVELOPER)
   list(APPEND dumphook_flags -Werror)
 endif()
-# No unwind tables: nothing throws, and a callback of the C ABI must not. Frame pointers in their place would cost as much;
-# debuggers read -g's own tables.
+# No unwind tables: nothing throws, and a callback of the C ABI must not. Debuggers read -g's own, and backtraces on 64-bit
+# Arm go by frame pointers, which compilers keep there.
 set(dumphook_runtime_flags -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-unwind-tables
                            -fno-asynchronous-unwind-tables -fvisibility-inlines-hidden)
 if(DUMPHOOK_SANITIZE) # vptr would need the runtime's RTTI
