@@ -109,7 +109,7 @@ Status Options::set_debug_path(const char* folder, ErrorText* error) {
                                   *folder != '\0'   ? folder
                                   : home != nullptr ? home
                                                     : ".");
-  if (bytes >= static_cast<int>(sizeof sink)) return error->fail(DH_ERR_LIMIT, "path is longer than 1000 bytes");
+  if (bytes >= static_cast<int>(sizeof sink)) return error->fail(DH_ERR_LIMIT, "path: longer than 1000 bytes");
   note("path", sink);
   return keep(sink, &options_.sink, error);
 }

@@ -6,7 +6,7 @@ namespace dumphook {
 namespace {
 
 constexpr size_t kSampleBytes = 2048;
-constexpr unsigned kSampleAcceleration = 4;
+constexpr unsigned kSampleAcceleration = 6;
 constexpr size_t kLz4HeaderBytes = 3;
 // A plan holds for so much of a part.
 constexpr size_t kPlanBytes = 1u << 20;

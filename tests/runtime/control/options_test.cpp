@@ -216,7 +216,7 @@ constexpr char kDebugConfig[] =
     "dequantFixed # 针对定点网络模型,将整形数据转换为浮点数据,需打开。(默认关闭)\r\n"
     "#dumpasstring # Dump网络模型数据为字符串类型,关闭选项为二进制文件类型。\r\n"
     "#disableDomainFuseOps # 转换定点网络模型时,取消网络层融合(建议关闭)。\r\n"
-    "path=/home/user # 指定生成档案的输出全路径\r\n";
+    "path=/home/user # 指定生成档案的输出全路径(path= 后面确保填写类似 **/home/user** 的绝对路径。)\r\n";
 
 TEST(Options, DebugConfigOfSigmaStar_IsAConfigFile) {
   Fresh o;
@@ -234,7 +234,7 @@ TEST(Options, DebugConfigOfSigmaStar_IsAConfigFile) {
 TEST(Options, DebugConfigWithoutAPath_WritesToHome) {
   ASSERT_NE(std::getenv("HOME"), nullptr);
   const std::string home = "file:" + std::string(std::getenv("HOME")) + "/dumphook.mcap";
-  for (const char* text : {"dumpTensor\n", "dumpTensor\npath= # fill in\n", "path=\ndumpTensor"}) {
+  for (const char* text : {"dumpTensor\n", "dumpTensor # on=1\npath= # fill in\n", "path=\ndumpTensor"}) {
     Fresh o;
     ASSERT_EQ(o.lines(text), DH_OK) << o.error.text;
     EXPECT_EQ(o.get().sink, home) << text;
