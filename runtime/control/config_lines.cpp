@@ -33,8 +33,9 @@ Status each_line(const char* text, const char* origin, ErrorText* error, Lines& 
     char* key = line;
     while (is_blank(*key)) ++key;
     if (*key == '\0' || *key == '#') continue;
-    char* value = std::strpbrk(key, "=#");
-    if (value != nullptr && *value == '#') value = nullptr;  // no key has one: a comment
+    char* value = key;
+    while (*value != '\0' && *value != '=' && *value != '#') ++value;
+    if (*value != '=') value = nullptr;  // no key has a #: what follows it is a comment
     char* const key_end = value == nullptr ? key + std::strlen(key) : value;
     if (value != nullptr) *value++ = '\0';
     trim_end(key, key_end);
