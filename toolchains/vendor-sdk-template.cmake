@@ -2,9 +2,9 @@
 # A Yocto SDK or Buildroot brings a toolchain file of its own: use that one instead.
 #
 #   cmake -B build -DCMAKE_TOOLCHAIN_FILE=my-board.cmake \
-#         -DVENDOR_SDK=/opt/vendor/sdk -DDUMPHOOK_SYSROOT=/path/with/lz4/and/mbedtls
+#         -DVENDOR_SDK=/opt/vendor/sdk -DDUMPHOOK_SYSROOT=/path/with/mbedtls
 #
-# libdumphook needs a C++17 compiler (GCC 7.5 or newer) and, for the target: lz4, mbedTLS
+# libdumphook needs a C++17 compiler (GCC 7.5 or newer) and, for the target: mbedTLS
 # (unless DUMPHOOK_TLS=OFF), the FlatBuffers headers. Should the SDK lack them, build them
 # into one folder, as <folder>/usr/include and <folder>/usr/lib, and name it
 # DUMPHOOK_SYSROOT. A sysroot that sysroot.sh made serves too when the SDK's libc is

@@ -28,7 +28,8 @@ class Options {
   // One `key = value` pair. Keys are the names in brackets in dumphook.h. Byte counts take the suffixes K, M, G
   // (binary).
   Status set(const char* key, const char* value, ErrorText* error);
-  // Lines of `key = value`; `#` begins a comment. `origin` names the text in errors.
+  // Lines of `key = value`; `#` begins a comment. Also those of SigmaStar's DebugConfig.txt, of which on_log hears what
+  // they mean here. `origin` names the text in errors.
   Status set_lines(const char* text, const char* origin, ErrorText* error);
   Status read_file(const char* path, ErrorText* error);
   // DUMPHOOK_CONFIG, then DUMPHOOK_<KEY> in capitals. DUMPHOOK_META_* and what is not a key are left alone.
@@ -40,6 +41,9 @@ class Options {
 
  private:
   Status keep(const char* text, const char** kept, ErrorText* error);
+  Status set_debug_switch(char* line, ErrorText* error);
+  Status set_debug_path(const char* folder, ErrorText* error);
+  void note(const char* key, const char* text) const;
 
   dh_options options_ = dh_options_default();
   char texts_[20480] = {};

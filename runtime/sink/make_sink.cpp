@@ -9,6 +9,8 @@
 namespace dumphook {
 namespace {
 
+constexpr bool kHasFile = DUMPHOOK_FILE != 0, kHasTcp = DUMPHOOK_TCP != 0;
+
 bool starts_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 // "file:PATH", "file:///PATH" or a bare path; NULL when it is something else.
@@ -22,7 +24,7 @@ const char* file_path(const char* uri) {
 }  // namespace
 
 Bytes SinkHolder::carve(Arena& arena, const dh_options& options) {
-  if (options.sink == nullptr || file_path(options.sink) == nullptr) return {};
+  if (!kHasFile || options.sink == nullptr || file_path(options.sink) == nullptr) return {};
   const size_t bytes = SegmentIndex::memory_bytes(options.index_bytes, options.max_tensors);
   index_memory_ = Bytes(static_cast<uint8_t*>(arena.take(bytes, kArenaAlign)), bytes);
   return index_memory_;
@@ -35,13 +37,18 @@ Status SinkHolder::open(const SinkContext& context, const dh_options& options) {
     say(context.log, DH_LOG_ERROR, "sink: none is named");
     return DH_ERR_OPTION;
   }
-  if (const char* path = file_path(uri)) return open_file(options, context, path);
-  if (starts_with(uri, "tcp://")) return open_tcp(options, context, uri);
+  const char* const path = file_path(uri);
+  if (kHasFile && path != nullptr) return open_file(options, context, path);
+  if (kHasTcp && starts_with(uri, "tcp://")) return open_tcp(options, context, uri);
   if (strcmp(uri, "callback:") == 0) return open_callback(options, context);
-  constexpr const char* kLater[] = {"tls://", "tcp-listen://", "tls-listen://"};
-  for (const char* scheme : kLater) {
-    if (!starts_with(uri, scheme)) continue;
-    say(context.log, DH_LOG_ERROR, "sink: this build has no %s", scheme);
+  constexpr const char* kAbsent[] = {"tcp://", "tls://", "tcp-listen://", "tls-listen://"};
+  const char* absent = path != nullptr ? "file:" : nullptr;
+  for (const char* scheme : kAbsent) {
+    if (starts_with(uri, scheme)) absent = scheme;
+  }
+  if (absent != nullptr) {
+    say(context.log, DH_LOG_ERROR, "sink: this build has no %s (DUMPHOOK_FILE, DUMPHOOK_TCP, DUMPHOOK_TLS in CMake)",
+        absent);
     return DH_ERR_UNSUPPORTED;
   }
   say(context.log, DH_LOG_ERROR,

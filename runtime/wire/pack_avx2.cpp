@@ -15,7 +15,8 @@ namespace {
 
 namespace scalar = pack_scalar;
 
-constexpr PackTables kTables = make_pack_tables();
+constexpr SqueezeTable kSqueeze = make_squeeze_table();
+constexpr SpreadTable kSpread = make_spread_table();
 
 // ---- Loads and stores of any alignment
 
@@ -83,7 +84,7 @@ DUMPHOOK_AVX2 size_t keep_nonzero4(const uint8_t* values, size_t count, uint8_t*
     const __m256i value = load32(values + i * 4);
     const __m256i is_zero = _mm256_cmpeq_epi32(value, _mm256_setzero_si256());
     const unsigned bits = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(is_zero))) ^ 0xFF;
-    store32(kept, _mm256_permutevar8x32_epi32(value, _mm256_cvtepu8_epi32(load8(kTables.squeeze[bits]))));
+    store32(kept, _mm256_permutevar8x32_epi32(value, _mm256_cvtepu8_epi32(load8(kSqueeze.order[bits]))));
     kept += 4 * static_cast<unsigned>(_mm_popcnt_u32(bits));
     *mask++ = static_cast<uint8_t>(bits);
   }
@@ -95,7 +96,7 @@ DUMPHOOK_AVX2 void spread4(const uint8_t* mask, size_t count, const uint8_t* kep
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const unsigned bits = *mask++;
-    const __m256i from = _mm256_cvtepi8_epi32(load8(kTables.spread[bits]));  // below zero: a zero
+    const __m256i from = _mm256_cvtepi8_epi32(load8(kSpread.order[bits]));  // below zero: a zero
     const __m256i value = _mm256_permutevar8x32_epi32(load32(kept), from);
     store32(values + i * 4, _mm256_andnot_si256(_mm256_srai_epi32(from, 31), value));
     kept += 4 * static_cast<unsigned>(_mm_popcnt_u32(bits));
@@ -151,9 +152,9 @@ DUMPHOOK_AVX2 size_t keep_nonzero2(const uint8_t* values, size_t count, uint8_t*
     const __m128i zero = _mm_setzero_si128();
     const __m128i is_zero = _mm_packs_epi16(_mm_cmpeq_epi16(a, zero), _mm_cmpeq_epi16(b, zero));
     const unsigned bits = static_cast<unsigned>(_mm_movemask_epi8(is_zero)) ^ 0xFFFF;
-    store16(kept, _mm_shuffle_epi8(a, pairs_of(kTables.squeeze[bits & 0xFF])));
+    store16(kept, _mm_shuffle_epi8(a, pairs_of(kSqueeze.order[bits & 0xFF])));
     kept += 2 * static_cast<unsigned>(_mm_popcnt_u32(bits & 0xFF));
-    store16(kept, _mm_shuffle_epi8(b, pairs_of(kTables.squeeze[bits >> 8])));
+    store16(kept, _mm_shuffle_epi8(b, pairs_of(kSqueeze.order[bits >> 8])));
     kept += 2 * static_cast<unsigned>(_mm_popcnt_u32(bits >> 8));
     store_le(mask, static_cast<uint16_t>(bits));
     mask += 2;
@@ -166,7 +167,7 @@ DUMPHOOK_AVX2 void spread2(const uint8_t* mask, size_t count, const uint8_t* kep
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const unsigned bits = *mask++;
-    store16(values + i * 2, _mm_shuffle_epi8(load16(kept), pairs_of(kTables.spread[bits])));
+    store16(values + i * 2, _mm_shuffle_epi8(load16(kept), pairs_of(kSpread.order[bits])));
     kept += 2 * static_cast<unsigned>(_mm_popcnt_u32(bits));
   }
   scalar::spread<uint16_t>(mask, count - i, kept, values + i * 2);
@@ -175,9 +176,9 @@ DUMPHOOK_AVX2 void spread2(const uint8_t* mask, size_t count, const uint8_t* kep
 // ---- Levels
 
 DUMPHOOK_AVX2_INLINE uint8_t* squeeze16(__m128i value, unsigned bits, uint8_t* to) {
-  store8(to, _mm_shuffle_epi8(value, load8(kTables.squeeze[bits & 0xFF])));
+  store8(to, _mm_shuffle_epi8(value, load8(kSqueeze.order[bits & 0xFF])));
   to += static_cast<unsigned>(_mm_popcnt_u32(bits & 0xFF));
-  store8(to, _mm_shuffle_epi8(_mm_srli_si128(value, 8), load8(kTables.squeeze[bits >> 8])));
+  store8(to, _mm_shuffle_epi8(_mm_srli_si128(value, 8), load8(kSqueeze.order[bits >> 8])));
   return to + static_cast<unsigned>(_mm_popcnt_u32(bits >> 8));
 }
 
@@ -217,9 +218,9 @@ DUMPHOOK_AVX2 size_t put_level(const uint8_t* symbols, size_t count, PackLevel l
 }
 
 DUMPHOOK_AVX2_INLINE __m128i spread16(const uint8_t** from, unsigned bits) {
-  const __m128i a = _mm_shuffle_epi8(load8(*from), load8(kTables.spread[bits & 0xFF]));
+  const __m128i a = _mm_shuffle_epi8(load8(*from), load8(kSpread.order[bits & 0xFF]));
   *from += static_cast<unsigned>(_mm_popcnt_u32(bits & 0xFF));
-  const __m128i b = _mm_shuffle_epi8(load8(*from), load8(kTables.spread[bits >> 8]));
+  const __m128i b = _mm_shuffle_epi8(load8(*from), load8(kSpread.order[bits >> 8]));
   *from += static_cast<unsigned>(_mm_popcnt_u32(bits >> 8));
   return _mm_unpacklo_epi64(a, b);
 }
@@ -267,10 +268,13 @@ DUMPHOOK_AVX2 size_t take_level(const uint8_t* fields, size_t count, PackLevel l
 
 extern const PackKernels kAvx2Kernels = {
     {scalar::split<uint8_t>, split2, split4, scalar::split<uint64_t>},
-    {scalar::join<uint8_t>, join2, join4, scalar::join<uint64_t>},
     {scalar::keep_nonzero<uint8_t>, keep_nonzero2, keep_nonzero4, scalar::keep_nonzero<uint64_t>},
-    {scalar::spread<uint8_t>, spread2, spread4, scalar::spread<uint64_t>},
     put_level,
+};
+
+extern const UnpackKernels kAvx2UnpackKernels = {
+    {scalar::join<uint8_t>, join2, join4, scalar::join<uint64_t>},
+    {scalar::spread<uint8_t>, spread2, spread4, scalar::spread<uint64_t>},
     take_level,
 };
 

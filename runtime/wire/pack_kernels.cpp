@@ -16,17 +16,21 @@ namespace scalar = pack_scalar;
 
 extern const PackKernels kPortableKernels = {
     {scalar::split<uint8_t>, scalar::split<uint16_t>, scalar::split<uint32_t>, scalar::split<uint64_t>},
-    {scalar::join<uint8_t>, scalar::join<uint16_t>, scalar::join<uint32_t>, scalar::join<uint64_t>},
     {scalar::keep_nonzero<uint8_t>, scalar::keep_nonzero<uint16_t>, scalar::keep_nonzero<uint32_t>,
      scalar::keep_nonzero<uint64_t>},
-    {scalar::spread<uint8_t>, scalar::spread<uint16_t>, scalar::spread<uint32_t>, scalar::spread<uint64_t>},
     scalar::put_level,
+};
+
+extern const UnpackKernels kPortableUnpackKernels = {
+    {scalar::join<uint8_t>, scalar::join<uint16_t>, scalar::join<uint32_t>, scalar::join<uint64_t>},
+    {scalar::spread<uint8_t>, scalar::spread<uint16_t>, scalar::spread<uint32_t>, scalar::spread<uint64_t>},
     scalar::take_level,
 };
 
 #if defined(__aarch64__)
 
 const PackKernels& pack_kernels() { return kNeonKernels; }
+const UnpackKernels& unpack_kernels() { return kNeonUnpackKernels; }
 
 #elif defined(__x86_64__)
 
@@ -46,20 +50,24 @@ bool ask_cpu() {
 // 0: not asked yet, 1: no, 2: yes. Every thread finds the same answer, so a race is harmless.
 std::atomic<uint8_t> cpu_answer{0};
 
-}  // namespace
-
-const PackKernels& pack_kernels() {
+bool cpu_has_avx2() {
   uint8_t answer = cpu_answer.load(std::memory_order_relaxed);
   if (answer == 0) {
     answer = ask_cpu() ? 2 : 1;
     cpu_answer.store(answer, std::memory_order_relaxed);
   }
-  return answer == 2 ? kAvx2Kernels : kPortableKernels;
+  return answer == 2;
 }
+
+}  // namespace
+
+const PackKernels& pack_kernels() { return cpu_has_avx2() ? kAvx2Kernels : kPortableKernels; }
+const UnpackKernels& unpack_kernels() { return cpu_has_avx2() ? kAvx2UnpackKernels : kPortableUnpackKernels; }
 
 #else
 
 const PackKernels& pack_kernels() { return kPortableKernels; }
+const UnpackKernels& unpack_kernels() { return kPortableUnpackKernels; }
 
 #endif
 

@@ -30,19 +30,25 @@ struct PackKernels {
   // values -> the top byte of each, and its other bytes, lowest first. With turn = 1 a value is rotated left by one bit
   // before: then the sign is at the bottom, and the top byte holds the exponent.
   void (*split[kPackWidths])(const uint8_t* values, size_t count, unsigned turn, uint8_t* symbols, uint8_t* rest);
-  void (*join[kPackWidths])(const uint8_t* symbols, const uint8_t* rest, size_t count, unsigned turn, uint8_t* values);
   // Keeps the values that are not zero; bit i of `mask` says that values[i] is one of them. Returns their number.
   size_t (*keep_nonzero[kPackWidths])(const uint8_t* values, size_t count, uint8_t* mask, uint8_t* kept);
-  void (*spread[kPackWidths])(const uint8_t* mask, size_t count, const uint8_t* kept, uint8_t* values);
-  // Both return the number of escapes.
+  // Returns the number of escapes.
   size_t (*put_level)(const uint8_t* symbols, size_t count, PackLevel level, uint8_t* fields, uint8_t* escapes);
+};
+
+// The way back, which no board needs.
+struct UnpackKernels {
+  void (*join[kPackWidths])(const uint8_t* symbols, const uint8_t* rest, size_t count, unsigned turn, uint8_t* values);
+  void (*spread[kPackWidths])(const uint8_t* mask, size_t count, const uint8_t* kept, uint8_t* values);
   size_t (*take_level)(const uint8_t* fields, size_t count, PackLevel level, const uint8_t* escapes, uint8_t* symbols);
 };
 
 extern const PackKernels kPortableKernels;
+extern const UnpackKernels kPortableUnpackKernels;
 
-// The best set for this processor. Any thread.
+// The best sets for this processor. Any thread.
 const PackKernels& pack_kernels();
+const UnpackKernels& unpack_kernels();
 
 // Bytes of `count` fields.
 constexpr size_t field_bytes(size_t count, unsigned bits) { return (count * bits + 7) / 8; }

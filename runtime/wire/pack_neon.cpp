@@ -12,7 +12,9 @@ namespace {
 
 namespace scalar = pack_scalar;
 
-constexpr PackTables kTables = make_pack_tables();
+constexpr SqueezeTable kSqueeze = make_squeeze_table();
+constexpr SpreadTable kSpread = make_spread_table();
+constexpr BitCounts kCount = make_bit_counts();
 constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
 
 // Eight bytes of ones or zeros, as bits.
@@ -73,10 +75,10 @@ size_t keep_nonzero4(const uint8_t* values, size_t count, uint8_t* mask, uint8_t
     const uint32x4_t a = vreinterpretq_u32_u8(value.val[0]), b = vreinterpretq_u32_u8(value.val[1]);
     const uint16x8_t set = vcombine_u16(vmovn_u32(vtstq_u32(a, a)), vmovn_u32(vtstq_u32(b, b)));
     const unsigned bits = mask_of(vmovn_u16(set));
-    const uint8x16x2_t order = fours_of(vld1_u8(kTables.squeeze[bits]));
+    const uint8x16x2_t order = fours_of(vld1_u8(kSqueeze.order[bits]));
     vst1q_u8(kept, vqtbl2q_u8(value, order.val[0]));
     vst1q_u8(kept + 16, vqtbl2q_u8(value, order.val[1]));
-    kept += size_t{4} * kTables.count[bits];
+    kept += size_t{4} * kCount.of[bits];
     *mask++ = static_cast<uint8_t>(bits);
   }
   const size_t done = static_cast<size_t>(kept - first) / 4;
@@ -88,10 +90,10 @@ void spread4(const uint8_t* mask, size_t count, const uint8_t* kept, uint8_t* va
   for (; i + 8 <= count; i += 8) {
     const unsigned bits = *mask++;
     const uint8x16x2_t value = {{vld1q_u8(kept), vld1q_u8(kept + 16)}};
-    const uint8x16x2_t order = fours_of(vld1_u8(kTables.spread[bits]));
+    const uint8x16x2_t order = fours_of(vld1_u8(kSpread.order[bits]));
     vst1q_u8(values + i * 4, vqtbl2q_u8(value, order.val[0]));
     vst1q_u8(values + i * 4 + 16, vqtbl2q_u8(value, order.val[1]));
-    kept += size_t{4} * kTables.count[bits];
+    kept += size_t{4} * kCount.of[bits];
   }
   scalar::spread<uint32_t>(mask, count - i, kept, values + i * 4);
 }
@@ -141,8 +143,8 @@ size_t keep_nonzero2(const uint8_t* values, size_t count, uint8_t* mask, uint8_t
     const uint8x16_t value = vld1q_u8(values + i * 2);
     const uint16x8_t a = vreinterpretq_u16_u8(value);
     const unsigned bits = mask_of(vmovn_u16(vtstq_u16(a, a)));
-    vst1q_u8(kept, vqtbl1q_u8(value, pairs_of(kTables.squeeze[bits])));
-    kept += size_t{2} * kTables.count[bits];
+    vst1q_u8(kept, vqtbl1q_u8(value, pairs_of(kSqueeze.order[bits])));
+    kept += size_t{2} * kCount.of[bits];
     *mask++ = static_cast<uint8_t>(bits);
   }
   const size_t done = static_cast<size_t>(kept - first) / 2;
@@ -153,8 +155,8 @@ void spread2(const uint8_t* mask, size_t count, const uint8_t* kept, uint8_t* va
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const unsigned bits = *mask++;
-    vst1q_u8(values + i * 2, vqtbl1q_u8(vld1q_u8(kept), pairs_of(kTables.spread[bits])));
-    kept += size_t{2} * kTables.count[bits];
+    vst1q_u8(values + i * 2, vqtbl1q_u8(vld1q_u8(kept), pairs_of(kSpread.order[bits])));
+    kept += size_t{2} * kCount.of[bits];
   }
   scalar::spread<uint16_t>(mask, count - i, kept, values + i * 2);
 }
@@ -166,8 +168,8 @@ inline bool any(uint8x16_t set) {
 }
 
 inline uint8_t* squeeze8(uint8x8_t value, unsigned bits, uint8_t* to) {
-  vst1_u8(to, vtbl1_u8(value, vld1_u8(kTables.squeeze[bits])));
-  return to + kTables.count[bits];
+  vst1_u8(to, vtbl1_u8(value, vld1_u8(kSqueeze.order[bits])));
+  return to + kCount.of[bits];
 }
 
 size_t put_level(const uint8_t* symbols, size_t count, PackLevel level, uint8_t* fields, uint8_t* escapes) {
@@ -209,8 +211,8 @@ size_t put_level(const uint8_t* symbols, size_t count, PackLevel level, uint8_t*
 }
 
 inline uint8x8_t spread8(const uint8_t** from, unsigned bits) {
-  const uint8x8_t value = vtbl1_u8(vld1_u8(*from), vld1_u8(kTables.spread[bits]));
-  *from += kTables.count[bits];
+  const uint8x8_t value = vtbl1_u8(vld1_u8(*from), vld1_u8(kSpread.order[bits]));
+  *from += kCount.of[bits];
   return value;
 }
 
@@ -253,10 +255,13 @@ size_t take_level(const uint8_t* fields, size_t count, PackLevel level, const ui
 
 extern const PackKernels kNeonKernels = {
     {scalar::split<uint8_t>, split2, split4, scalar::split<uint64_t>},
-    {scalar::join<uint8_t>, join2, join4, scalar::join<uint64_t>},
     {scalar::keep_nonzero<uint8_t>, keep_nonzero2, keep_nonzero4, scalar::keep_nonzero<uint64_t>},
-    {scalar::spread<uint8_t>, spread2, spread4, scalar::spread<uint64_t>},
     put_level,
+};
+
+extern const UnpackKernels kNeonUnpackKernels = {
+    {scalar::join<uint8_t>, join2, join4, scalar::join<uint64_t>},
+    {scalar::spread<uint8_t>, spread2, spread4, scalar::spread<uint64_t>},
     take_level,
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/pack_plan.h"
 
+#include "base/dtype.h"
+
 namespace dumphook {
 namespace {
 
@@ -105,6 +107,12 @@ void plan_levels(const Histogram& histogram, PackPlan* plan) {
 }
 
 }  // namespace
+
+PackShape pack_shape(uint32_t dtype) {
+  const uint32_t bits = dtype_bits(dtype);
+  const bool is_float = dtype >= DH_F64 && dtype <= DH_F8E5M2;
+  return {bits == 64 ? 3u : bits == 32 ? 2u : bits == 16 ? 1u : 0u, is_float ? 1u : 0u};
+}
 
 PackPlan plan_packing(ConstBytes raw, PackShape shape, const PackKernels& kernels, PlanScratch* scratch) {
   const size_t width = shape.width(), count = raw.size / width;

@@ -22,6 +22,9 @@ struct PackShape {
   size_t width() const { return size_t{1} << width_log2; }
 };
 
+// Types of less than a byte, and those that are not known, are bytes.
+PackShape pack_shape(uint32_t dtype);
+
 constexpr size_t kPlanSampleValues = 2048;
 constexpr size_t kPlanSampleBytes = 8192;
 

@@ -8,8 +8,10 @@ namespace dumphook {
 
 #if defined(__aarch64__)
 extern const PackKernels kNeonKernels;
+extern const UnpackKernels kNeonUnpackKernels;
 #elif defined(__x86_64__)
-extern const PackKernels kAvx2Kernels;  // needs AVX2 and POPCNT
+extern const PackKernels kAvx2Kernels;  // need AVX2 and POPCNT
+extern const UnpackKernels kAvx2UnpackKernels;
 #endif
 
 }  // namespace dumphook

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "wire/lz4_decode.h"
 #include "wire/packed_format.h"
 #include "wire/packed_part.h"
 
@@ -36,7 +37,7 @@ size_t count_bits(const uint8_t* mask, size_t count) {
   return set;
 }
 
-bool unpack_block(Reader* from, bool masked, PackShape shape, const PackKernels& kernels, Bytes raw,
+bool unpack_block(Reader* from, bool masked, PackShape shape, const UnpackKernels& kernels, Bytes raw,
                   PackedScratch* scratch) {
   const size_t width = shape.width(), count = raw.size / width;
   const bool in_place = shape.width_log2 == 0 && shape.turn == 0;
@@ -103,7 +104,7 @@ bool unpack_block(Reader* from, bool masked, PackShape shape, const PackKernels&
   return true;
 }
 
-bool decode_block(Reader* from, PackShape shape, const PackKernels& kernels, Bytes raw, PackedScratch* scratch) {
+bool decode_block(Reader* from, PackShape shape, const UnpackKernels& kernels, Bytes raw, PackedScratch* scratch) {
   const uint8_t* const kind = from->take(1);
   if (kind == nullptr) return false;
   switch (*kind) {
@@ -128,7 +129,7 @@ bool decode_block(Reader* from, PackShape shape, const PackKernels& kernels, Byt
 
 }  // namespace
 
-bool packed_decode(ConstBytes data, PackShape shape, const PackKernels& kernels, Bytes raw, PackedScratch* scratch) {
+bool packed_decode(ConstBytes data, PackShape shape, const UnpackKernels& kernels, Bytes raw, PackedScratch* scratch) {
   Reader from(data);
   while (!raw.empty()) {
     const size_t bytes = raw.size < kPackedBlockBytes ? raw.size : kPackedBlockBytes;

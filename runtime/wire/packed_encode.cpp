@@ -6,7 +6,7 @@ namespace dumphook {
 namespace {
 
 constexpr size_t kSampleBytes = 2048;
-constexpr int kSampleAcceleration = 4;
+constexpr unsigned kSampleAcceleration = 6;
 constexpr size_t kLz4HeaderBytes = 3;
 // A plan holds for so much of a part.
 constexpr size_t kPlanBytes = 1u << 20;
@@ -70,7 +70,7 @@ size_t pack_block(ConstBytes raw, PackShape shape, const PackPlan& plan, const P
 bool lz4_looks_better(ConstBytes raw, size_t packed, PackedScratch* scratch) {
   if (raw.size <= 2 * kSampleBytes) return true;
   const size_t begin = (raw.size - kSampleBytes) / 2 / 8 * 8;
-  // lz4 gives up as soon as it has made more than that of the sample.
+  // The encoder gives up as soon as it has made more than that of the sample.
   const size_t limit = kSampleBytes * packed / raw.size * 15 / 16;
   return lz4_encode({raw.data + begin, kSampleBytes}, {scratch->a, limit}, scratch->lz4_state, kSampleAcceleration) !=
          0;

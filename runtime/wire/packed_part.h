@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "wire/lz4_block.h"
+#include "wire/lz4_encode.h"
 #include "wire/pack_kernels.h"
 #include "wire/pack_plan.h"
 
@@ -27,7 +27,7 @@ struct PackedScratch {
 size_t packed_encode(ConstBytes raw, PackShape shape, const PackKernels& kernels, Bytes out, PackedScratch* scratch);
 
 // False when `data` does not decode to exactly raw.size bytes. `data` may be any bytes; `raw` is then in any state.
-[[nodiscard]] bool packed_decode(ConstBytes data, PackShape shape, const PackKernels& kernels, Bytes raw,
+[[nodiscard]] bool packed_decode(ConstBytes data, PackShape shape, const UnpackKernels& kernels, Bytes raw,
                                  PackedScratch* scratch);
 
 }  // namespace dumphook

@@ -34,9 +34,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> again(raw.size());
   std::fill(raw.begin(), raw.end(), uint8_t{0});
   const bool one =
-      packed_decode({input.data(), input.size()}, shape, kPortableKernels, {raw.data(), raw.size()}, &packed_scratch);
+      packed_decode({input.data(), input.size()}, shape, kPortableUnpackKernels, {raw.data(), raw.size()}, &packed_scratch);
   const bool other =
-      packed_decode({input.data(), input.size()}, shape, pack_kernels(), {again.data(), again.size()}, &packed_scratch);
+      packed_decode({input.data(), input.size()}, shape, unpack_kernels(), {again.data(), again.size()}, &packed_scratch);
   check(one == other && (!one || raw == again));
 
   std::vector<uint8_t> encoded(input.size());

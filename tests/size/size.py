@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How large the board side is, stage by stage, and whether it keeps to budget.json.
+"""How large the board side is, with which sinks, and whether it keeps to budget.json.
 
-    size.py BUILD [--budget budget.json]   BUILD: a build of the preset `size`, or another with DUMPHOOK_LOCALISE
-    size.py --make BUILD ...               configures and builds the preset there first
+    size.py TARGET BUILD [--budget budget.json] [--stages] [--largest N]
 
-text is code, rodata constants with unwind tables, data what is written or relocated, bss what is zero. `schemas` are the
-embedded binary schemas, `lz4` the one object of liblz4.a that is linked in. Sections that nothing reaches are dropped already.
+Builds the preset `size` (TARGET aarch64) or `size-armv7` (armv7) in BUILD, once for each row: core is all but the sinks for
+files and sockets, so it has the callback sink; the other rows are core and what they name. Read from the linker's map of the
+one object in libdumphook.a, so without libc; what nothing reaches is dropped already.
+
+text is code, rodata constants, unwind the tables for exceptions and debuggers, data what is written or relocated, bss what
+is zero. `schemas` are the binary schemas that every capture begins with.
 """
 import argparse
 import json
@@ -17,25 +20,23 @@ import sys
 from collections import defaultdict
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COLUMNS = ("text", "rodata", "data", "bss")
-STAGES = ("base", "measure", "wire", "net", "pool", "capture", "spool", "encode", "sink", "control", "session", "schemas", "lz4")
+PRESETS = {"aarch64": "size", "armv7": "size-armv7"}
+ROWS = {"core": (), "+ file": ("FILE",), "+ tcp": ("TCP",), "+ file + tcp": ("FILE", "TCP")}
+SINKS = ("FILE", "TCP")
+COLUMNS = {"text": (".text",), "rodata": (".rodata",), "unwind": (".eh_frame", ".ARM.ex"), "data": (".data",), "bss": (".bss",)}
+STAGES = ("base", "measure", "wire", "net", "pool", "capture", "spool", "encode", "sink", "control", "session", "schemas")
 
 
-def column_of(section):
-    if section.startswith(".text"):
-        return "text"
-    if section.startswith((".rodata", ".eh_frame", ".ARM.ex")):
-        return "rodata"
-    if section.startswith(".data"):
-        return "data"
-    return "bss" if section.startswith(".bss") else None
+def build(target, folder, sinks):
+    options = [f"-DDUMPHOOK_{sink}={'ON' if sink in sinks else 'OFF'}" for sink in SINKS]
+    for command in (["cmake", "--preset", PRESETS[target], "-B", folder, *options],
+                    ["cmake", "--build", folder, "--target", "dumphook_static"]):
+        subprocess.run(command, cwd=SOURCE, check=True, stdout=subprocess.DEVNULL)
 
 
-def row_of(section, file):
+def stage_of(section, file):
     if "bfbs" in section:
         return "schemas"
-    if "lz4" in os.path.basename(file).split("(")[0]:
-        return "lz4"
     stage = re.search(r"dumphook_(\w+)\.dir", file)
     return stage.group(1) if stage else "other"
 
@@ -44,49 +45,57 @@ def read_map(path):
     """The linker's map: ` SECTION 0xADDRESS 0xSIZE FILE`, the section on a line of its own where its name is long."""
     with open(path) as file:
         text = file.read().split("Linker script and memory map", 1)[1]
-    table = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
-    largest = []
-    for section, size, file in re.findall(r"^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)$", text, re.M):
-        column = column_of(section)
-        if column and int(size, 16):
-            table[row_of(section, file)][column] += int(size, 16)
-            largest.append((int(size, 16), section, os.path.basename(file)))
-    return table, sorted(largest, reverse=True)
+    stages = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
+    sections = []
+    for section, digits, file in re.findall(r"^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)$", text, re.M):
+        size = int(digits, 16)
+        for column, prefixes in COLUMNS.items():
+            if size and section.startswith(prefixes):
+                stages[stage_of(section, file)][column] += size
+                sections.append((size, section, os.path.basename(file)))
+    return stages, sorted(sections, reverse=True)
+
+
+def print_table(title, rows):
+    print(f"{title:14}" + "".join(f"{column:>9}" for column in COLUMNS) + f"{'all, KiB':>10}")
+    for name, row in rows.items():
+        print(f"{name:14}" + "".join(f"{row[column]:9}" for column in COLUMNS) + f"{sum(row.values()) / 1024:10.1f}")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", choices=PRESETS)
     parser.add_argument("build")
-    parser.add_argument("--make", action="store_true")
     parser.add_argument("--budget")
-    parser.add_argument("--largest", type=int, default=0, help="also the N largest sections")
+    parser.add_argument("--stages", action="store_true", help="also where it goes, of each row")
+    parser.add_argument("--largest", type=int, default=0, help="also the N largest sections of the last row")
     args = parser.parse_args()
-    if args.make:
-        for command in (["cmake", "--preset", "size", "-B", args.build],
-                        ["cmake", "--build", args.build, "--target", "dumphook_static", "dumphook_shared"]):
-            subprocess.run(command, cwd=SOURCE, check=True, stdout=subprocess.DEVNULL)
 
-    table, largest = read_map(os.path.join(args.build, "runtime", "dumphook_whole.o.map"))
-    print(f"{'':10}" + "".join(f"{c:>10}" for c in COLUMNS))
-    total = dict.fromkeys(COLUMNS, 0)
-    for row in (*STAGES, *sorted(set(table) - set(STAGES))):
-        print(f"{row:10}" + "".join(f"{table[row][c]:10}" for c in COLUMNS))
-        for c in COLUMNS:
-            total[c] += table[row][c]
-    print(f"{'total':10}" + "".join(f"{total[c]:10}" for c in COLUMNS))
-    ours = sum(table[r]["text"] + table[r]["rodata"] for r in table if r not in ("lz4", "schemas"))
-    print(f"text + rodata: {(total['text'] + total['rodata']) / 1024:.1f} KiB, without lz4 and schemas {ours / 1024:.1f} KiB")
+    rows, largest, details = {}, [], {}
+    for name, sinks in ROWS.items():
+        build(args.target, args.build, sinks)
+        stages, largest = read_map(os.path.join(args.build, "runtime", "dumphook_whole.o.map"))
+        rows[name] = {column: sum(stage[column] for stage in stages.values()) for column in COLUMNS}
+        details[name] = {stage: stages[stage] for stage in (*STAGES, *sorted(set(stages) - set(STAGES)))}
+    print_table(args.target, rows)
+    for name in details if args.stages else ():
+        print()
+        print_table(name, details[name])
     for size, section, file in largest[:args.largest]:
         print(f"{size:8} {section} {file}")
 
     over = []
     if args.budget:
         with open(args.budget) as file:
-            budget = json.load(file)
-        measured = {"text_and_rodata": total["text"] + total["rodata"], "data": total["data"], "bss": total["bss"]}
-        over = [f"{name}: {measured[name]} of {limit} bytes" for name, limit in budget.items() if measured[name] > limit]
+            budget = json.load(file)[args.target]
+        if budget.keys() != rows.keys():
+            sys.exit(f"{args.budget}: the rows of {args.target} must be {', '.join(rows)}")
+        for name, limits in budget.items():
+            measured = {**rows[name], "all": sum(rows[name].values())}
+            over += [f"{name}: {column} {measured[column]} of {limit} bytes"
+                     for column, limit in limits.items() if measured[column] > limit]
     if over:
-        sys.exit("over budget: " + ", ".join(over))
+        sys.exit(f"{args.target} is over budget: " + "; ".join(over))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ set(dumphook_flags -Wall -Wextra -Wconversion -Wshadow -fvisibility=hidden -ffun
 if(DUMPHOOK_DEVELOPER)
   list(APPEND dumphook_flags -Werror)
 endif()
-set(dumphook_runtime_flags -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-asynchronous-unwind-tables
-                           -fvisibility-inlines-hidden)
+# No unwind tables: nothing throws, and a callback of the C ABI must not. Debuggers read -g's own, and backtraces on 64-bit
+# Arm go by frame pointers, which compilers keep there.
+set(dumphook_runtime_flags -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-unwind-tables
+                           -fno-asynchronous-unwind-tables -fvisibility-inlines-hidden)
 if(DUMPHOOK_SANITIZE) # vptr would need the runtime's RTTI
   set(dumphook_sanitize -fsanitize=${DUMPHOOK_SANITIZE} -fno-sanitize-recover=all -fno-sanitize=vptr -fno-omit-frame-pointer)
 endif()

@@ -1,6 +1,5 @@
 # Finds LZ4 1.9 or newer. Sets LZ4_FOUND, LZ4_VERSION and defines
-#   LZ4::lz4         whichever kind the linker prefers
-#   LZ4::lz4_static  the static library, where there is one
+#   LZ4::lz4  whichever kind the linker prefers
 # LZ4_ROOT, or lz4's own pkg-config file, says where to look.
 
 find_package(PkgConfig QUIET)
@@ -10,8 +9,7 @@ endif()
 
 find_path(LZ4_INCLUDE_DIR lz4.h HINTS ${PC_LZ4_INCLUDE_DIRS})
 find_library(LZ4_LIBRARY lz4 HINTS ${PC_LZ4_LIBRARY_DIRS})
-find_library(LZ4_STATIC_LIBRARY ${CMAKE_STATIC_LIBRARY_PREFIX}lz4${CMAKE_STATIC_LIBRARY_SUFFIX} HINTS ${PC_LZ4_LIBRARY_DIRS})
-mark_as_advanced(LZ4_INCLUDE_DIR LZ4_LIBRARY LZ4_STATIC_LIBRARY)
+mark_as_advanced(LZ4_INCLUDE_DIR LZ4_LIBRARY)
 
 if(LZ4_INCLUDE_DIR AND EXISTS ${LZ4_INCLUDE_DIR}/lz4.h)
   file(STRINGS ${LZ4_INCLUDE_DIR}/lz4.h lines REGEX "#define LZ4_VERSION_(MAJOR|MINOR|RELEASE) ")
@@ -28,9 +26,4 @@ if(LZ4_FOUND AND NOT TARGET LZ4::lz4)
   add_library(LZ4::lz4 UNKNOWN IMPORTED)
   set_target_properties(LZ4::lz4 PROPERTIES
     IMPORTED_LOCATION ${LZ4_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${LZ4_INCLUDE_DIR})
-  if(LZ4_STATIC_LIBRARY)
-    add_library(LZ4::lz4_static STATIC IMPORTED)
-    set_target_properties(LZ4::lz4_static PROPERTIES
-      IMPORTED_LOCATION ${LZ4_STATIC_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${LZ4_INCLUDE_DIR})
-  endif()
 endif()

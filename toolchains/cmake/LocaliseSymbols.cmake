@@ -1,7 +1,7 @@
-# cmake -DLINKER= -DOBJCOPY= -DOBJECTS= -DLZ4= -DHEADER= -DOUTPUT= -P LocaliseSymbols.cmake
-# One relocatable object of all objects listed in the file OBJECTS and what they need of LZ4, whose only global symbols are
-# the dh_* of HEADER. Groups of inline functions are dissolved: else the linker might replace ours by another version's in the
-# application. Sections that no dh_* reaches are dropped. OUTPUT.map says what came from where.
+# cmake -DLINKER= -DOBJCOPY= -DOBJECTS= -DHEADER= -DOUTPUT= -P LocaliseSymbols.cmake
+# One relocatable object of all objects listed in the file OBJECTS, whose only global symbols are the dh_* of HEADER. Groups
+# of inline functions are dissolved: else the linker might replace ours by another version's in the application. Sections
+# that no dh_* reaches are dropped. OUTPUT.map says what came from where.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE failed)
   if(failed)
@@ -18,7 +18,7 @@ foreach(declaration IN LISTS declarations)
   endif()
 endforeach()
 
-run(${LINKER} -r --force-group-allocation --gc-sections ${roots} -Map=${OUTPUT}.map -o ${OUTPUT}.tmp @${OBJECTS} ${LZ4})
+run(${LINKER} -r --force-group-allocation --gc-sections ${roots} -Map=${OUTPUT}.map -o ${OUTPUT}.tmp @${OBJECTS})
 # Made weak first: objcopy does not localise what GCC marks as unique (inline variables).
 run(${OBJCOPY} --wildcard --weaken-symbol=_Z* ${OUTPUT}.tmp)
 run(${OBJCOPY} --wildcard --keep-global-symbol=dh_* ${OUTPUT}.tmp ${OUTPUT})

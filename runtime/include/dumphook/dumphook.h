@@ -329,7 +329,9 @@ DH_API uint64_t dh_required_bytes(const dh_options* options, dh_memory_plan* pla
 DH_API dh_status dh_open(const dh_options* options, dh_session** session);
 
 /* As dh_open, then DUMPHOOK_CONFIG (a file of `key = value` lines) and DUMPHOOK_* (keys in capitals) are laid over
- * `options` (may be NULL). With no sink in any of them: DH_SKIPPED and a NULL session. */
+ * `options` (may be NULL). With no sink in any of them: DH_SKIPPED and a NULL session. SigmaStar's DebugConfig.txt
+ * serves as such a file: dumpTensor is include = *, path names the folder of dumphook.mcap, on_log says what of the
+ * rest. */
 DH_API dh_status dh_open_from_env(const dh_options* options, dh_session** session);
 
 /* Waits until all tensors captured so far are shipped, or counted as lost, or wait for a trigger. DH_TIMEOUT when

@@ -29,7 +29,7 @@ if [ ${#folders[@]} = 0 ]; then
 fi
 
 "$cxx" -O3 -std=c++17 -fno-exceptions -fno-rtti -I "$runtime" -I "$runtime/include" -o "$work/codec_bench" \
-  "$here/codec_bench.cpp" "$runtime"/wire/{codec,lz4_block}.cpp "$runtime"/wire/pack*.cpp "$runtime/base/dtype.cpp" -llz4
+  "$here/codec_bench.cpp" "$runtime"/wire/{codec,codec_decode,lz4_encode,lz4_decode}.cpp "$runtime"/wire/pack*.cpp "$runtime/base/dtype.cpp" -llz4
 echo "== $("$cxx" --version | head -n 1), -O3, $(awk -F ': ' '/^model name/ {print $2; exit}' /proc/cpuinfo)," \
   "load $(cut -d ' ' -f 1 /proc/loadavg) on $(nproc) processors"
 "$work/codec_bench" "${folders[@]}"

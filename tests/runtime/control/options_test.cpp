@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -195,6 +196,70 @@ TEST(Options, FilesAreRead_AndTheirTroublesTold) {
   const std::string path = temporary("board = a\nnonsense\n");
   EXPECT_EQ(o.options->read_file(path.c_str(), &o.error), DH_ERR_OPTION);
   EXPECT_THAT(o.error.text, HasSubstr(path + ", line 2"));
+}
+
+// What its notes say goes to `notes`.
+void hear(Fresh* o, std::vector<std::string>* notes) {
+  dh_options options = dh_options_default();
+  options.on_log_user = notes;
+  options.on_log = [](void* user, dh_log_level level, const char* text) {
+    EXPECT_EQ(level, DH_LOG_INFO);
+    static_cast<std::vector<std::string>*>(user)->push_back(text);
+  };
+  ASSERT_EQ(o->options->assign(options, &o->error), DH_OK);
+}
+
+// As SigmaStar's documentation prints it, with a path filled in.
+constexpr char kDebugConfig[] =
+    "dumpTensor # Dump网络模型各层数据总开关,需打开。(默认关闭)\r\n"
+    "eliminateGarbage # Dump网络模型数据时去除无用数据,需打开。\r\n"
+    "dequantFixed # 针对定点网络模型,将整形数据转换为浮点数据,需打开。(默认关闭)\r\n"
+    "#dumpasstring # Dump网络模型数据为字符串类型,关闭选项为二进制文件类型。\r\n"
+    "#disableDomainFuseOps # 转换定点网络模型时,取消网络层融合(建议关闭)。\r\n"
+    "path=/home/user # 指定生成档案的输出全路径(path= 后面确保填写类似 **/home/user** 的绝对路径。)\r\n";
+
+TEST(Options, DebugConfigOfSigmaStar_IsAConfigFile) {
+  Fresh o;
+  std::vector<std::string> notes;
+  hear(&o, &notes);
+  const std::string config = "DUMPHOOK_CONFIG=" + temporary(kDebugConfig);
+  ASSERT_EQ(o.environment({config.c_str()}), DH_OK) << o.error.text;
+  EXPECT_STREQ(o.get().include, "*");
+  EXPECT_STREQ(o.get().sink, "file:/home/user/dumphook.mcap");
+  EXPECT_THAT(notes, ::testing::Contains(HasSubstr("dequantFixed: not needed")));
+  EXPECT_THAT(notes, ::testing::Not(::testing::Contains(HasSubstr("dumpasstring"))));
+  ASSERT_EQ(o.finish(), DH_OK) << o.error.text;
+}
+
+TEST(Options, DebugConfigWithoutAPath_WritesToHome) {
+  ASSERT_NE(std::getenv("HOME"), nullptr);
+  const std::string home = "file:" + std::string(std::getenv("HOME")) + "/dumphook.mcap";
+  for (const char* text : {"dumpTensor\n", "dumpTensor # on=1\npath= # fill in\n", "path=\ndumpTensor"}) {
+    Fresh o;
+    ASSERT_EQ(o.lines(text), DH_OK) << o.error.text;
+    EXPECT_EQ(o.get().sink, home) << text;
+  }
+  Fresh o;
+  ASSERT_EQ(o.lines("sink = tcp://10.0.0.1:9000\ndumpTensor\ninclude = conv*\n"), DH_OK);
+  EXPECT_STREQ(o.get().sink, "tcp://10.0.0.1:9000");
+  EXPECT_STREQ(o.get().include, "conv*");
+}
+
+TEST(Options, SwitchesOfDebugConfigThatMeanNothingHere_AreExplained) {
+  Fresh o;
+  std::vector<std::string> notes;
+  hear(&o, &notes);
+  ASSERT_EQ(o.lines("dumpasstring\ndisableDomainFuseOps\t# yes\n"), DH_OK) << o.error.text;
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_THAT(notes[0], HasSubstr("export --format txt"));
+  EXPECT_THAT(notes[1], HasSubstr("converter"));
+  EXPECT_EQ(o.get().include, nullptr);
+
+  EXPECT_EQ(o.lines("dumpTensors"), DH_ERR_OPTION);
+  EXPECT_THAT(o.error.text, HasSubstr("key = value"));
+  EXPECT_EQ(o.lines("path = /" + std::string(1100, 'x')), DH_ERR_LIMIT);
+  Selection selection;
+  EXPECT_EQ(set_selection_lines("dumpTensor", &selection, &o.error), DH_ERR_OPTION);
 }
 
 TEST(Options, TheEnvironmentBeatsTheConfigFile_WhichBeatsTheCode) {

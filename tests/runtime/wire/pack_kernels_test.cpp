@@ -39,7 +39,7 @@ TEST(PackKernels, VectorsMakeTheBytesOfThePortableOnes) {
         other.resize(packed);
         ASSERT_EQ(one, other);
         one.shrink_to_fit();
-        for (const PackKernels* kernels : {&kPortableKernels, &vectors}) {
+        for (const UnpackKernels* kernels : {&kPortableUnpackKernels, &unpack_kernels()}) {
           std::fill(decoded.begin(), decoded.end(), uint8_t{0xA5});
           ASSERT_TRUE(
               packed_decode(ConstBytes(one.data(), packed), shape, *kernels, Bytes(decoded.data(), bytes), &scratch));
@@ -62,12 +62,14 @@ TEST(PackKernels, EveryLevel_ComesBackAndAgrees) {
       size_t escaped[2];
       for (int set = 0; set < 2; ++set) {
         const PackKernels& kernels = set == 0 ? kPortableKernels : pack_kernels();
+        const UnpackKernels& back_kernels = set == 0 ? kPortableUnpackKernels : unpack_kernels();
         fields[set].resize(field_bytes(count, bits) + kPackSlack);
         escapes[set].resize(count + kPackSlack);
         escaped[set] = kernels.put_level(symbols.data(), count, level, fields[set].data(), escapes[set].data());
         fields[set].resize(field_bytes(count, bits));
         fields[set].shrink_to_fit();
-        ASSERT_EQ(escaped[set], kernels.take_level(fields[set].data(), count, level, escapes[set].data(), back.data()));
+        ASSERT_EQ(escaped[set],
+                  back_kernels.take_level(fields[set].data(), count, level, escapes[set].data(), back.data()));
         ASSERT_EQ(symbols, back) << bits << " bits, " << count;
         escapes[set].resize(escaped[set]);
       }
@@ -87,18 +89,19 @@ TEST(PackKernels, EveryWidth_ComesBackAndAgrees) {
         std::vector<uint8_t> symbols[2], rest[2], masks[2], kept[2], back(count * width);
         for (int set = 0; set < 2; ++set) {
           const PackKernels& kernels = set == 0 ? kPortableKernels : pack_kernels();
+          const UnpackKernels& back_kernels = set == 0 ? kPortableUnpackKernels : unpack_kernels();
           symbols[set].resize(count);
           rest[set].resize(count * (width - 1) + kPackSlack);
           kernels.split[log2](values.data(), count, turn, symbols[set].data(), rest[set].data());
           rest[set].resize(count * (width - 1));
           rest[set].shrink_to_fit();
-          kernels.join[log2](symbols[set].data(), rest[set].data(), count, turn, back.data());
+          back_kernels.join[log2](symbols[set].data(), rest[set].data(), count, turn, back.data());
           ASSERT_EQ(values, back);
 
           masks[set].resize(field_bytes(count, 1));
           kept[set].resize(count * width + kPackSlack);
           const size_t nonzero = kernels.keep_nonzero[log2](values.data(), count, masks[set].data(), kept[set].data());
-          kernels.spread[log2](masks[set].data(), count, kept[set].data(), back.data());
+          back_kernels.spread[log2](masks[set].data(), count, kept[set].data(), back.data());
           ASSERT_EQ(values, back);
           kept[set].resize(nonzero * width);
         }

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "measure/xxh64.h"
-#include "wire/lz4_block.h"
+#include "wire/lz4_decode.h"
+#include "wire/lz4_encode.h"
 #include "wire/messages.h"
 
 namespace dumphook {
