@@ -28,6 +28,7 @@ struct Key {
 
 // The largest descriptor (names, and 8192 scales and zero points) is a record of up to half the spool.
 constexpr uint64_t kLeastSpoolBytes = 256 << 10;
+constexpr uint64_t kLeastQuotaBytes = 256 << 10;
 
 #define FIELD(name) offsetof(dh_options, name)
 constexpr Key kKeys[] = {
@@ -453,8 +454,9 @@ Status Options::finish(ErrorText* error) {
   if (o.max_open_frames > DH_MAX_OPEN_FRAMES) {
     return error->fail(DH_ERR_OPTION, "max_open_frames is %u: at most %d", o.max_open_frames, DH_MAX_OPEN_FRAMES);
   }
-  if (o.on_full != DH_ON_FULL_STOP || o.quota_bytes != 0) {
-    return error->fail(DH_ERR_UNSUPPORTED, "on_full = retry or rotate, and quota_bytes, are not in this version");
+  if (o.quota_bytes != 0 && (o.quota_bytes / 4 < o.part_bytes || o.quota_bytes < kLeastQuotaBytes)) {
+    return error->fail(DH_ERR_OPTION, "quota_bytes is %llu: at least 256 KiB, and four times part_bytes (%u)",
+                       static_cast<unsigned long long>(o.quota_bytes), o.part_bytes);
   }
   if (text_length(o.triggers) != 0) {
     return error->fail(DH_ERR_UNSUPPORTED, "triggers are not in this version: remove \"triggers\"");

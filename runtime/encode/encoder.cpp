@@ -28,7 +28,8 @@ SpoolEntry last_part_of(const TensorEntry& entry, const Record& record) {
   message.tensor_id = entry.tensor_id;
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
   message.frame = record.frame;
-  message.last_part = true;
+  message.capture_id = record.capture_id;
+  message.first_part = message.last_part = true;
   return message;
 }
 
@@ -224,6 +225,7 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
     }
   }
   SpoolEntry message = last_part_of(entry, record);
+  message.first_part = part.part_index == 0;
   message.last_part = part.part_index + 1 == part.part_count;
   size_t written = 0;
   const bool emitted = emitter_->emit(
@@ -304,7 +306,8 @@ Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32
   view.histogram = {statistics.histogram, statistics.histogram_size};
   view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
   SpoolEntry message = last_part_of(entry, record);
-  message.last_part = record.content == Content::measured;  // the other kind was counted as lost by the hook
+  message.first_part = message.last_part =
+      record.content == Content::measured;  // the other kind was counted as lost by the hook
   const bool emitted =
       emitter_->emit(message, kMaxSummaryBytes, view.capture_time_ns,
                      [&view](Bytes out, uint64_t seq) { return write_tensor_statistics(out, seq, view); });

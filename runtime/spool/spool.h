@@ -26,10 +26,12 @@ struct SpoolEntry {
   uint64_t stream_seq = 0;  // 0 for a channel
   uint64_t log_time = 0;
   uint64_t frame = 0;         // of a part
+  uint64_t capture_id = 0;    // of a part
   uint32_t record_bytes = 0;  // set by commit
   EntryKind kind = EntryKind::message;
   uint32_t tensor_id = kNoTensor;
   uint16_t channel_id = 0;
+  bool first_part = false;  // with this record its tensor begins
   bool last_part = false;   // with this record its tensor is complete
   bool descriptor = false;  // says what its tensor is; later streams repeat the last one before them
   bool frame_end = false;   // a FrameEnd: a good place to end a chunk

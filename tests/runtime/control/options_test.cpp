@@ -272,7 +272,6 @@ TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
                               "max_tensors = 70000",
                               "max_open_frames = 65",
                               "triggers = nan",
-                              "on_full = rotate",
                               "quota_bytes = 1M",
                               "pretrigger_bytes = 1M",
                               "spool_bytes = 128K\npart_bytes = 16K",
