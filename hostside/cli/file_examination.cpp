@@ -124,6 +124,8 @@ void FileExamination::end_stream() {
   }
   if (stream_.session.empty()) damaged(stream_.offset, "this stream has no metadata that says whose it is");
   if (!stream_.has_statistics || !unharmed()) return;
+  const auto indexed = [](const Chunk& chunk) { return chunk.indexed; };
+  if (std::none_of(stream_.chunks.begin(), stream_.chunks.end(), indexed)) return;  // a summary without them is allowed
   for (const Chunk& chunk : stream_.chunks) {
     if (!chunk.indexed) damaged(chunk.offset, "the summary does not know this chunk", kRecover);
   }
@@ -369,7 +371,8 @@ void FileExamination::check_footer(const McapRecord& record) {
   const auto crc = in.next<uint32_t>();
   if (!stream_.data_ended) return damaged(record.offset, "the footer comes before the data section's end", kRecover);
   if (summary == 0) return;
-  if (summary + stream_.offset != stream_.summary_at || offsets < summary || offsets + stream_.offset > record.offset)
+  if (summary + stream_.offset != stream_.summary_at ||
+      (offsets != 0 && (offsets < summary || offsets + stream_.offset > record.offset)))
     return damaged(record.offset, "the footer does not say where the summary is", kRecover);
   const auto found = crc_of(stream_.summary_at, record.offset + kRecordPrefixBytes + 16);
   if (crc != 0 && found && *found != crc) damaged(record.offset, "the summary's CRC does not match", kRecover);
