@@ -7,7 +7,7 @@
 //     writer.add_schema(...), add_channel(...), add_message(...);
 //     writer.seal();
 //
-// Memory: one chunk, and 100 bytes or so for each chunk and channel. After an error nothing more is written.
+// Memory: one chunk, and 100 bytes or so for each chunk and channel. After an error it is of no more use.
 #pragma once
 
 #include <functional>
