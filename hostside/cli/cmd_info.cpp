@@ -243,12 +243,7 @@ void print_object(Output& out, const Capture& capture, const Coverage& found) {
   object["coverage"] = std::move(coverage);
   object["problems"] = Json::array();
   for (const Problem& problem : capture.problems().kept()) {
-    static constexpr const char* kWords[] = {"note", "warning", "error"};
-    object["problems"].push_back({{"severity", kWords[static_cast<size_t>(problem.severity)]},
-                                  {"file", capture.files()[problem.file]},
-                                  {"offset", problem.offset},
-                                  {"what", problem.what},
-                                  {"todo", problem.todo}});
+    object["problems"].push_back(json_problem(problem, capture.files()[problem.file]));
   }
   object["problems_not_listed"] = capture.problems().not_kept();
   print_json(out, object);

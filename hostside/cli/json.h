@@ -45,6 +45,15 @@ inline Json json_quantization(const Quantization& quantization) {
   return object;
 }
 
+inline Json json_problem(const Problem& problem, const std::string& file) {
+  static constexpr const char* kWords[] = {"note", "warning", "error"};
+  return {{"severity", kWords[static_cast<size_t>(problem.severity)]},
+          {"file", file},
+          {"offset", problem.offset},
+          {"what", problem.what},
+          {"todo", problem.todo}};
+}
+
 // One line, or indented for people at a terminal. Bytes that are not UTF-8 are replaced.
 inline void print_json(Output& out, const Json& object) {
   out.line(object.dump(out.is_terminal() ? 2 : -1, ' ', false, Json::error_handler_t::replace));

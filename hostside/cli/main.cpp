@@ -48,6 +48,8 @@ int run(int argc, char** argv) {
   add_ls(app, context);
   add_show(app, context);
   add_export(app, context);
+  add_recover(app, context);
+  add_doctor(app, context);
 #ifdef DUMPHOOK_VERB_COMPARE
   add_compare(app, context);
 #endif

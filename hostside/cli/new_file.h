@@ -19,6 +19,7 @@ class NewFile {
   ~NewFile() { abandon(); }
 
   std::FILE* stream() { return file_; }
+  const std::string& temporary_path() const { return temporary_; }
   Expected<bool> write(ConstBytes bytes);
   // Renames. Without `replace`, a file that is there by now stays, and that is an error.
   Expected<bool> commit(bool replace);

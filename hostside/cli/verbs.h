@@ -47,6 +47,8 @@ void add_ls(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
+void add_recover(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 void add_record(CLI::App& app, Context& context);
 
 }  // namespace dumphook

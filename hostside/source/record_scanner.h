@@ -46,6 +46,14 @@ class RecordScanner {
   // After Step::record; its content is valid until the next call of next().
   const McapRecord& record() const { return record_; }
 
+  // The chunk that record() lies in, or, between chunks, the last one; its records are [data_begin, data_end).
+  struct ChunkPlace {
+    bool open = false;
+    uint64_t offset = 0, data_begin = 0, data_end = 0;
+    uint32_t crc = 0;
+  };
+  const ChunkPlace& chunk() const { return chunk_; }
+
   // Of the stream that began last.
   uint64_t stream_offset() const { return stream_offset_; }
   bool stream_chunked() const { return chunked_; }
@@ -56,11 +64,6 @@ class RecordScanner {
   uint64_t zero_tail_bytes() const { return zero_tail_; }
 
  private:
-  struct OpenChunk {
-    bool open = false;
-    uint64_t offset = 0, data_begin = 0, data_end = 0;
-    uint32_t crc = 0;
-  };
   struct RecordHeader {
     uint8_t opcode;
     uint64_t length;
@@ -91,7 +94,7 @@ class RecordScanner {
   uint64_t position_ = 0;
   McapRecord record_;
   bool may_look_back_ = false;  // the length of the record given last is not certain
-  OpenChunk chunk_;
+  ChunkPlace chunk_;
   bool stream_announced_ = false;  // by its magic; its Header is still to come
   bool magic_missing_told_ = false;
   bool after_footer_ = false;

@@ -39,11 +39,11 @@ uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
 }  // namespace
 
 // Sequentially consistent throughout: the argument above needs one order of all steps, and losses are rare.
-void LossCell::add(uint64_t frame) {
-  begun.fetch_add(1);
-  lower(first_frame, frame);
-  raise(last_frame, frame);
-  count.fetch_add(1);
+void LossCell::add(uint64_t first, uint64_t last, uint64_t lost) {
+  begun.fetch_add(lost);
+  lower(first_frame, first);
+  raise(last_frame, last);
+  count.fetch_add(lost);
 }
 
 LossCell::Range LossCell::take() {
@@ -64,6 +64,19 @@ LossCell::Range LossCell::take() {
 void LossCell::retell() {
   told = 0;
   carry = true;
+}
+
+void LossCell::retell(uint64_t first, uint64_t last, uint64_t lost) {
+  lower(first_frame, first);
+  raise(last_frame, last);
+  told -= lesser(told, lost);
+}
+
+uint64_t TensorEntry::read_outcomes(uint64_t out[DH_LOSS_REASON_COUNT]) const {
+  for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
+    out[reason] = lost[reason].count.load(std::memory_order_acquire);
+  }
+  return shipped.load(std::memory_order_acquire) - out[DH_LOSS_QUOTA_REMOVED];
 }
 
 uint64_t TensorEntry::lost_total() const {

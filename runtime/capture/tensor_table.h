@@ -36,12 +36,15 @@ struct LossCell {
     uint64_t last_frame;
   };
 
-  void add(uint64_t frame);
+  void add(uint64_t frame) { add(frame, frame, 1); }
+  void add(uint64_t first, uint64_t last, uint64_t lost);
   bool has_untold() const { return count.load(std::memory_order_relaxed) != told; }
   // What was lost since the last call; count 0 = nothing. Worker only.
   Range take();
   // All that was reported will be reported again. Worker only.
   void retell();
+  // This much of it, because the report is gone. Worker only.
+  void retell(uint64_t first, uint64_t last, uint64_t lost);
 };
 
 // key=value of a tensor; a list that only grows at its front, so that it can be walked without the lock.
@@ -81,6 +84,10 @@ struct TensorEntry {
   alignas(64) std::atomic<uint64_t> shipped{0};
   uint64_t descriptor_hash = 0;
   bool described = false;
+
+  // `lost` by reason, and what is shipped; exact at any moment, if `seen` is read later. What was shipped and removed
+  // again is lost: `shipped` itself never goes down, so that no tensor is ever in both numbers, or in neither.
+  uint64_t read_outcomes(uint64_t lost[DH_LOSS_REASON_COUNT]) const;
 
   uint64_t lost_total() const;
   bool has_untold_loss() const;

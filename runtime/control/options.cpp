@@ -19,6 +19,7 @@ namespace {
 
 // The largest descriptor (names, and 8192 scales and zero points) is a record of up to half the spool.
 constexpr uint64_t kLeastSpoolBytes = 256 << 10;
+constexpr uint64_t kLeastQuotaBytes = 256 << 10;
 
 // The switches of SigmaStar's DebugConfig.txt, which serves as a config file as it is, and what becomes of them here.
 struct DebugSwitch {
@@ -33,16 +34,6 @@ constexpr DebugSwitch kDebugSwitches[] = {
     {"disableDomainFuseOps", "for the converter, not for the board"},
     {"dumpdonotrecovery", "unknown here"},
 };
-
-Status check_triggers(const char* list, ErrorText* error) {
-  TriggerList parsed;
-  TriggerList::Item wrong;
-  if (parsed.parse(list, wrong)) return DH_OK;
-  return error->fail(DH_ERR_OPTION,
-                     "triggers: \"%.80s\" is not one of at most %u: nan, inf, saturated>SHARE, range:LOW..HIGH, "
-                     "constant (each also with @GLOB), event:NAME, after:FRAMES",
-                     wrong, TriggerList::kMaxTriggers);
-}
 
 }  // namespace
 
@@ -233,8 +224,9 @@ Status Options::finish(ErrorText* error) {
   if (o.max_open_frames > DH_MAX_OPEN_FRAMES) {
     return error->fail(DH_ERR_OPTION, "max_open_frames is %u: at most %d", o.max_open_frames, DH_MAX_OPEN_FRAMES);
   }
-  if (o.on_full != DH_ON_FULL_STOP || o.quota_bytes != 0) {
-    return error->fail(DH_ERR_UNSUPPORTED, "on_full = retry or rotate, and quota_bytes, are not in this version");
+  if (o.quota_bytes != 0 && (o.quota_bytes / 4 < o.part_bytes || o.quota_bytes < kLeastQuotaBytes)) {
+    return error->fail(DH_ERR_OPTION, "quota_bytes is %llu: at least 256 KiB, and four times part_bytes (%u)",
+                       static_cast<unsigned long long>(o.quota_bytes), o.part_bytes);
   }
   if (o.pretrigger_bytes != 0 && (o.pretrigger_bytes / 4 < o.part_bytes || o.pretrigger_bytes < kLeastSpoolBytes)) {
     return error->fail(DH_ERR_OPTION,

@@ -28,7 +28,7 @@ SpoolEntry last_part_of(const TensorEntry& entry, const Record& record) {
   message.tensor_id = entry.tensor_id;
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
   message.capture_id = record.capture_id;
-  message.last_part = true;
+  message.first_part = message.last_part = true;
   return message;
 }
 
@@ -229,6 +229,7 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
     }
   }
   SpoolEntry message = last_part_of(entry, record);
+  message.first_part = part.part_index == 0;
   message.last_part = part.part_index + 1 == part.part_count;
   size_t written = 0;
   const bool emitted = gate_->emit(
@@ -340,7 +341,7 @@ Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32
   view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
   SpoolEntry message = last_part_of(entry, record);
   if (record.content == Content::statistics) {  // counted as lost by the hook
-    message.last_part = false;
+    message.first_part = message.last_part = false;
     message.capture_id = SpoolEntry::kNoCapture;
   }
   const bool emitted =

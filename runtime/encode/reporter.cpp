@@ -21,10 +21,9 @@ Totals read_totals(TensorTable& tensors) {
   const uint32_t count = tensors.count();
   for (uint32_t i = 0; i <= count; ++i) {
     TensorEntry& entry = i == count ? tensors.nobody() : tensors.entry(i);
-    totals.shipped += entry.shipped.load(std::memory_order_acquire);
-    for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
-      totals.lost[reason] += entry.lost[reason].count.load(std::memory_order_acquire);
-    }
+    uint64_t lost[DH_LOSS_REASON_COUNT];
+    totals.shipped += entry.read_outcomes(lost);
+    for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) totals.lost[reason] += lost[reason];
   }
   for (uint32_t i = 0; i <= count; ++i) {
     TensorEntry& entry = i == count ? tensors.nobody() : tensors.entry(i);
@@ -224,12 +223,9 @@ Step Reporter::say_counters(bool closing) {
     TensorEntry& entry = tensors_->entry(next);
     TensorCountersView& tensor = tensors[count];
     tensor.tensor_id = entry.tensor_id;
-    tensor.shipped = entry.shipped.load(std::memory_order_acquire);
+    tensor.shipped = entry.read_outcomes(lost[count]);
     uint64_t gone = tensor.shipped;
-    for (uint32_t reason = 0; reason < DH_LOSS_REASON_COUNT; ++reason) {
-      lost[count][reason] = entry.lost[reason].count.load(std::memory_order_acquire);
-      gone += lost[count][reason];
-    }
+    for (const uint64_t one : lost[count]) gone += one;
     tensor.seen = entry.seen.load(std::memory_order_relaxed);
     if (tensor.seen == 0) continue;
     tensor.in_flight = tensor.seen - gone;
@@ -296,9 +292,12 @@ Step Reporter::step(uint64_t now_ns) {
 
 Step Reporter::close_step(uint64_t now_ns) {
   (void)now_ns;
-  if (closing_done_) return Step::idle;
   const Step losses = say_losses();
-  return losses != Step::idle ? losses : say_counters(true);
+  if (losses == Step::progressed) {
+    closing_done_ = false;  // a segment was removed since
+    closing_tensor_ = 0;
+  }
+  return losses != Step::idle ? losses : closing_done_ ? Step::idle : say_counters(true);
 }
 
 }  // namespace dumphook

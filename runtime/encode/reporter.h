@@ -52,10 +52,11 @@ class Reporter {
   void discard_frames();
   // What was said so far never left the spool: losses, counters and clock are said once more.
   void start_over();
-  // A line for the stream's log. False when the spool is full.
+  // A line for the stream's log. False, and left out, when the spool is full.
   bool log(dh_log_level level, const char* text);
 
-  // At the end: all losses, then the counters. `progressed` until nothing is left to say.
+  // At the end: all losses, then the counters. `progressed` until nothing is left to say; once more when losses came
+  // after that.
   Step close_step(uint64_t now_ns);
 
   uint64_t frames_begun() const { return frames_begun_.load(std::memory_order_relaxed); }

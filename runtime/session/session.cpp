@@ -84,9 +84,8 @@ bool Session::carve(Arena& arena, dh_memory_plan* plan) {
   state_.open(arena, options_.max_tensors, &strings_);
   account(&parts.table_bytes);
 
-  const Bytes index_memory = sink_.carve(arena, options_);
+  sink_.carve(arena, options_);
   account(&parts.index_bytes);
-  (void)index_memory;
 
   EncoderOptions encoding;
   encoding.part_bytes = options_.part_bytes;
@@ -244,6 +243,11 @@ Status Session::start(const char* const* environment, ErrorText* error) {
   context.session_uuid = uuid;
   context.log = {
       [](void* user, dh_log_level level, const char* text) { static_cast<Session*>(user)->log(level, text); }, this};
+  context.books.user = this;
+  context.books.take_back = [](void* user, const SegmentShare& share) {
+    static_cast<Session*>(user)->take_back(share);
+  };
+  context.books.note = [](void* user, const char* text) { static_cast<Session*>(user)->note(text); };
   context.window_ns = options_.window_ms * kMillisecond;
   context.hello_ns = options_.hello_ms * kMillisecond;
   context.connect_ns = options_.connect_ms * kMillisecond;
@@ -332,6 +336,7 @@ void Session::watch_triggers() {
 bool Session::encode_round(uint64_t now_ns) {
   bool progressed = false;
   watch_triggers();
+  say_note();
   for (int i = 0; i < kPartsPerRound; ++i) {
     const Step step = gate_.releasing() ? gate_.release() : encoder_.step();
     progressed |= step == Step::progressed;
@@ -378,6 +383,28 @@ void Session::free_shipped() {
     spool_.pop();
   }
   released_end_.store(spool_.begin(), std::memory_order_release);
+}
+
+// A segment was removed: what it held was shipped, and is lost now; what was told in it must be told again.
+void Session::take_back(const SegmentShare& share) {
+  free_shipped();  // counts as shipped first
+  const bool known = share.tensor_id != SpoolEntry::kNoTensor;
+  LossCell* cells = (known ? tensors_.entry(share.tensor_id) : tensors_.nobody()).lost;
+  if (share.told) {
+    cells[share.reason].retell(share.first_frame, share.last_frame, share.count);
+  } else {
+    cells[DH_LOSS_QUOTA_REMOVED].add(share.first_frame, share.last_frame, share.count);
+  }
+}
+
+// For the stream's log, when the spool has room. What comes before that is appended.
+void Session::note(const char* text) {
+  const size_t used = std::strlen(note_);
+  std::snprintf(note_ + used, sizeof note_ - used, "%s%s", used == 0 ? "" : "; ", text);
+}
+
+void Session::say_note() {
+  if (note_[0] != '\0' && reporter_.log(DH_LOG_WARNING, note_)) note_[0] = '\0';
 }
 
 // What is in the spool and in the pool becomes a counted loss.
@@ -443,15 +470,21 @@ void Session::drain_and_seal() {
     const uint64_t now_ns = clock_.monotonic_ns();
     if (!said_all) {
       step = frames_.any_busy() ? reporter_.step(now_ns) : Step::idle;
+      say_note();
       if (step == Step::idle) step = reporter_.close_step(now_ns);
       if (step == Step::idle) {
-        said_all = true;
-        sink->finish();
+        said_all = sink->is_settled();
+        said_all ? sink->finish() : sink->flush();
       }
     }
     last_step_ = sink->step(now_ns);
     free_shipped();
     if (!last_step_.progressed && step != Step::progressed) park(goodbye_ns);
+  }
+  if (!said_all) {  // no room for more words: close what there is
+    sink->finish();
+    sink->step(clock_.monotonic_ns());
+    free_shipped();
   }
   drop_all(reason_for_the_rest());
   sink->abandon();

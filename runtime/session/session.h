@@ -61,6 +61,9 @@ class Session {
   bool work();  // one round; false when there was nothing to do
   bool encode_round(uint64_t now_ns);
   void free_shipped();
+  void take_back(const SegmentShare& share);
+  void note(const char* text);
+  void say_note();
   void drop_all(dh_loss_reason reason);
   void watch_triggers();
   bool discarding() const;
@@ -102,6 +105,7 @@ class Session {
   SinkHolder sink_;
   SinkStep last_step_;
   bool sink_was_open_ = false;
+  char note_[512] = {};
 
   std::atomic<uint64_t> next_frame_{0};
   // Under the tensor table's lock.

@@ -22,6 +22,8 @@ int system_cut(void*, int fd, uint64_t bytes) { return ftruncate(fd, static_cast
 
 int system_sync(void*, int fd) { return fdatasync(fd); }
 
+int system_remove(void*, const char* path) { return unlink(path); }
+
 }  // namespace
 
 FileCalls FileCalls::system() {
@@ -30,6 +32,7 @@ FileCalls FileCalls::system() {
   calls.patch = system_patch;
   calls.cut = system_cut;
   calls.sync = system_sync;
+  calls.remove = system_remove;
   return calls;
 }
 
@@ -45,7 +48,8 @@ int FileWriter::open(const char* path, bool overwrite, const FileCalls& calls) {
   do {
     fd_ = ::open(path, flags, 0666);
   } while (fd_ < 0 && errno == EINTR);
-  return fd_ < 0 ? errno : 0;
+  error_ = fd_ < 0 ? errno : 0;
+  return error_;
 }
 
 void FileWriter::push(const uint8_t* data, size_t bytes) {
@@ -132,8 +136,13 @@ bool FileWriter::cut(uint64_t bytes) {
   do {
     outcome = calls_.cut(calls_.user, fd_, bytes);
   } while (outcome != 0 && errno == EINTR);
-  if (outcome == 0) written_ = position_ = bytes;
-  return outcome == 0;
+  if (outcome != 0 || lseek(fd_, static_cast<off_t>(bytes), SEEK_SET) < 0) return false;
+  written_ = position_ = bytes;
+  error_ = 0;
+  run_count_ = 0;
+  copied_ = 0;
+  with_crc_ = false;
+  return true;
 }
 
 int FileWriter::sync() {

@@ -18,6 +18,7 @@ struct FileCalls {
   int64_t (*patch)(void* user, int fd, const void* data, size_t bytes, uint64_t offset);  // pwrite
   int (*cut)(void* user, int fd, uint64_t bytes);                                         // ftruncate
   int (*sync)(void* user, int fd);                                                        // fdatasync
+  int (*remove)(void* user, const char* path);                                            // unlink
 
   static FileCalls system();
 };
@@ -44,7 +45,8 @@ class FileWriter {
   void begin_crc();
   uint32_t crc() const { return crc_; }
 
-  // Repairs after an error: overwrite bytes before written(), and cut the file to `bytes`. False when that fails too.
+  // Repairs after an error: overwrite bytes before written(), and cut the file to `bytes`, after which it is ok()
+  // again. False when that fails too.
   bool patch(uint64_t offset, ConstBytes bytes);
   bool cut(uint64_t bytes);
   // To the medium. 0, or an errno.

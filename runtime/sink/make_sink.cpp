@@ -23,11 +23,14 @@ const char* file_path(const char* uri) {
 
 }  // namespace
 
-Bytes SinkHolder::carve(Arena& arena, const dh_options& options) {
-  if (!kHasFile || options.sink == nullptr || file_path(options.sink) == nullptr) return {};
+void SinkHolder::carve(Arena& arena, const dh_options& options) {
+  if (!kHasFile || options.sink == nullptr || file_path(options.sink) == nullptr) return;
   const size_t bytes = SegmentIndex::memory_bytes(options.index_bytes, options.max_tensors);
   index_memory_ = Bytes(static_cast<uint8_t*>(arena.take(bytes, kArenaAlign)), bytes);
-  return index_memory_;
+  ledger_memory_ = {};
+  if (options.quota_bytes == 0 && options.on_full != DH_ON_FULL_ROTATE) return;
+  const size_t ledger_bytes = SegmentLedger::memory_bytes(options.max_tensors);
+  ledger_memory_ = Bytes(static_cast<uint8_t*>(arena.take(ledger_bytes, kArenaAlign)), ledger_bytes);
 }
 
 Status SinkHolder::open(const SinkContext& context, const dh_options& options) {
@@ -77,10 +80,13 @@ Status SinkHolder::open_file(const dh_options& options, const SinkContext& conte
   file.chunk_bytes = options.chunk_bytes;
   file.segment_bytes = options.segment_bytes;
   file.segment_ns = options.segment_ms * kMillisecond;
+  file.quota_bytes = options.quota_bytes;
+  file.on_full = static_cast<dh_on_full>(options.on_full);
   file.sync = options.sync == DH_SYNC_DEFAULT ? DH_SYNC_CLOSE : static_cast<dh_sync>(options.sync);
   file.sync_interval_ns = options.sync_interval_ms * kMillisecond;
   file.max_tensors = options.max_tensors;
   file.index_memory = index_memory_;
+  file.ledger_memory = ledger_memory_;
   auto* sink = ::new (static_cast<void*>(&room_.file)) FileSink;
   const Status status = sink->open(context, file);
   if (status == DH_OK) sink_ = sink;

@@ -10,9 +10,10 @@ namespace dumphook {
 
 class SinkHolder {
  public:
-  // Takes what the sink of options.sink needs besides the holder itself: room for chunk indexes, file sinks only.
-  // `arena` may only measure. Also right for options that open() will refuse.
-  Bytes carve(Arena& arena, const dh_options& options);
+  // Takes what the sink of options.sink needs besides the holder itself: room for chunk indexes and
+  // for the books of segments, file sinks only. `arena` may only measure. Also right for options that open() will
+  // refuse.
+  void carve(Arena& arena, const dh_options& options);
 
   // Opens the sink of options.sink; the options have no zeros left that mean a default. The context's log has said what
   // is wrong when it is not DH_OK: DH_ERR_OPTION, DH_ERR_ADDRESS, DH_ERR_SECURITY, DH_ERR_SINK, DH_ERR_LIMIT,
@@ -49,6 +50,7 @@ class SinkHolder {
   None none_;
   Sink* sink_ = &none_;
   Bytes index_memory_;
+  Bytes ledger_memory_;
   Room room_;
 };
 

@@ -73,8 +73,7 @@ void SegmentIndex::add(uint16_t channel, uint64_t log_time, uint64_t offset) {
   list.tail = number;
 }
 
-void SegmentIndex::end_chunk(FileWriter& file, uint64_t chunk_offset, uint64_t records_bytes) {
-  const uint64_t indexes_at = file.position();
+void SegmentIndex::write_indexes(FileWriter& file) {
   for (uint32_t i = 0; i < touched_count_; ++i) {
     const uint16_t channel = touched_[i].channel;
     touched_[i].number = file.position();
@@ -92,16 +91,19 @@ void SegmentIndex::end_chunk(FileWriter& file, uint64_t chunk_offset, uint64_t r
       store_le<uint64_t>(pair + 8, noted(at).offset);
       file.copy(ConstBytes(pair, sizeof pair));
     }
-    counts_[channel].number += count;
-    message_count_ += count;
   }
+}
+
+void SegmentIndex::end_chunk(uint64_t chunk_offset, uint64_t records_bytes) {
+  for (uint32_t i = 0; i < noted_count_; ++i) ++counts_[noted(i).channel].number;
+  message_count_ += noted_count_;
   ChunkIndexView view;
   view.start_time = chunk_start_;
   view.end_time = chunk_end_;
   view.chunk_offset = chunk_offset;
   view.chunk_bytes = kChunkHeaderBytes + records_bytes;
   view.index_offsets = Span<const ChannelNumber>(touched_, touched_count_);
-  view.index_bytes = file.position() - indexes_at;
+  view.index_bytes = indexes_bytes();
   view.records_bytes = records_bytes;
   const bool has_messages = noted_count_ != 0;
   const size_t room = free_bytes();
@@ -122,6 +124,12 @@ void SegmentIndex::declare(uint16_t channel) {
   if (channel >= channel_limit_ || declared_[channel] != 0) return;
   declared_[channel] = 1;
   ++declared_count_;
+}
+
+void SegmentIndex::undeclare(uint16_t channel) {
+  if (!is_declared(channel)) return;
+  declared_[channel] = 0;
+  --declared_count_;
 }
 
 ConstBytes SegmentIndex::statistics_record(uint16_t schema_count, uint32_t metadata_count) {

@@ -27,13 +27,19 @@ class SegmentIndex {
   void add(uint16_t channel, uint64_t log_time, uint64_t offset);
   uint64_t start_time() const { return chunk_start_; }
   uint64_t end_time() const { return chunk_end_; }
-  // The open chunk was written: appends its MessageIndex records to `file`, keeps its ChunkIndex, and opens the next.
-  void end_chunk(FileWriter& file, uint64_t chunk_offset, uint64_t records_bytes);
+  // Bytes of the open chunk's MessageIndex records, and what its ChunkIndex takes in the summary, at most.
+  uint64_t indexes_bytes() const { return uint64_t{touched_count_} * 15 + uint64_t{noted_count_} * 16; }
+  uint64_t chunk_index_bytes() const { return record_bytes(touched_count_); }
+  // Appends the open chunk's MessageIndex records to `file`; again, if the file was cut back.
+  void write_indexes(FileWriter& file);
+  // The open chunk and its MessageIndex records were written: keeps its ChunkIndex, and opens the next.
+  void end_chunk(uint64_t chunk_offset, uint64_t records_bytes);
   // The open chunk will not be written.
   void drop_chunk();
 
   // The channel's record is in this segment.
   void declare(uint16_t channel);
+  void undeclare(uint16_t channel);
   bool is_declared(uint16_t channel) const { return channel < channel_limit_ && declared_[channel] != 0; }
   uint32_t declared_count() const { return declared_count_; }
 

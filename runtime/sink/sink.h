@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "encode/stream_state.h"
+#include "sink/segment_ledger.h"
 #include "spool/spool.h"
 #include "wire/control.h"
 
@@ -37,6 +38,15 @@ struct SinkLog {
   void* user = nullptr;
 };
 
+// The books of what was shipped, kept by the session. A file sink that removes a segment gives back what it held.
+// Called from the worker only, within step().
+struct SinkBooks {
+  void (*take_back)(void* user, const SegmentShare& share) = nullptr;
+  // The sentence for the stream's own log.
+  void (*note)(void* user, const char* text) = nullptr;
+  void* user = nullptr;
+};
+
 // Everything a sink may use, owned by the session.
 struct SinkContext {
   Spool* spool = nullptr;
@@ -45,6 +55,7 @@ struct SinkContext {
   uint64_t log_offset_ns = 0;  // log_time = clock.monotonic_ns() + this
   UuidValue session_uuid;
   SinkLog log;
+  SinkBooks books;
   uint64_t window_ns = 200000000;
   uint64_t hello_ns = 500000000;
   uint64_t connect_ns = 5000000000;
@@ -56,6 +67,8 @@ class Sink {
   virtual SinkStep step(uint64_t) { return {}; }
   // No more records will come: seal, flush, say goodbye. Keep calling step() until finished or failed.
   virtual void finish() {}
+  // Nothing that is still to be written can take back what was written before.
+  virtual bool is_settled() const { return true; }
   // Gives up at once: closes descriptors, seals nothing more. Idempotent.
   virtual void abandon() {}
 

@@ -31,6 +31,7 @@ struct SpoolEntry {
   EntryKind kind = EntryKind::message;
   uint32_t tensor_id = kNoTensor;
   uint16_t channel_id = 0;
+  bool first_part = false;  // with this record its tensor begins
   bool last_part = false;   // with this record its tensor is complete
   bool descriptor = false;  // says what its tensor is; later streams repeat the last one before them
   bool frame_end = false;   // a FrameEnd: a good place to end a chunk

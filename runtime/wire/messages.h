@@ -180,6 +180,8 @@ struct LossRangeView {
 };
 
 size_t write_loss(Bytes out, uint64_t stream_seq, Span<const LossRangeView> ranges);
+// One of the ranges of what write_loss made, but for pool_bytes_needed. False when there are no more.
+bool read_loss_range(ConstBytes message, uint32_t index, LossRangeView* range);
 
 struct TensorCountersView {
   uint32_t tensor_id = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "wire/flat_fields.h"
 #include "wire/flat_writer.h"
 #include "wire/generated.h"
 #include "wire/message_crc.h"
@@ -158,6 +159,26 @@ size_t write_loss(Bytes out, uint64_t stream_seq, Span<const LossRangeView> rang
   message.end();
   write_loss_ranges(writer, slot, ranges);
   return seal_message(writer, out);
+}
+
+bool read_loss_range(ConstBytes message, uint32_t index, LossRangeView* range) {
+  const size_t ranges = flat_child(message, flat_root(message), Loss::VT_RANGES);
+  if (ranges == 0 || index >= load_le<uint32_t>(message.data + ranges)) return false;
+  const uint64_t slot = ranges + sizeof(uint32_t) + uint64_t{index} * sizeof(uint32_t);
+  if (slot + sizeof(uint32_t) > message.size) return false;
+  const uint64_t table = slot + load_le<uint32_t>(message.data + slot);
+  const auto number = [message, table](uint16_t vt, size_t bytes) {
+    const size_t at = table > message.size ? 0 : flat_field(message, static_cast<size_t>(table), vt, bytes);
+    uint64_t value = 0;
+    for (size_t i = 0; at != 0 && i < bytes; ++i) value |= uint64_t{message.data[at + i]} << (8 * i);
+    return value;
+  };
+  range->tensor_id = static_cast<uint32_t>(number(LossRange::VT_TENSOR_ID, sizeof(uint32_t)));
+  range->reason = static_cast<uint8_t>(number(LossRange::VT_REASON, sizeof(uint8_t)));
+  range->first_frame = number(LossRange::VT_FIRST_FRAME, sizeof(uint64_t));
+  range->last_frame = number(LossRange::VT_LAST_FRAME, sizeof(uint64_t));
+  range->count = number(LossRange::VT_COUNT, sizeof(uint64_t));
+  return true;
 }
 
 size_t write_counters(Bytes out, uint64_t stream_seq, const CountersView& view) {

@@ -7,6 +7,7 @@
  *
  *   zoo       every dtype, shape, layout and name that the format knows; overlapping frames
  *   steady    the same small tensors for 200 frames: segments, streams
+ *   quota     steady with a quota_bytes that holds a part of it
  *   losses    a pool that is too small, on purpose
  *   crash     steady, then SIGKILL after a flush
  *   slow      steady, with a pause after each frame: a stream to be cut
@@ -588,8 +589,9 @@ int main(int argc, char** argv) {
   options.flags = DH_FLAG_DIGEST;
   options.on_log = print_log;
   options.model_hash = "0123456789abcdef";
-  if (strcmp(argv[1], "steady") == 0) {
+  if (strcmp(argv[1], "steady") == 0 || strcmp(argv[1], "quota") == 0) {
     options.segment_bytes = 400 << 10;
+    options.quota_bytes = strcmp(argv[1], "quota") == 0 ? 1000 << 10 : 0;
     options.chunk_bytes = 64 << 10;
     options.block_bytes = 4096;
     options.part_bytes = 4096;
@@ -614,7 +616,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "tiny") == 0) tiny();
   if (strcmp(argv[1], "shapes") == 0) shapes();
   if (strcmp(argv[1], "packed") == 0) packed();
-  if (strcmp(argv[1], "steady") == 0) {
+  if (strcmp(argv[1], "steady") == 0 || strcmp(argv[1], "quota") == 0) {
     for (i = 0; i < 200; ++i) steady_frame(i, 1500);
   }
   if (strcmp(argv[1], "crash") == 0) {

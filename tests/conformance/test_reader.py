@@ -208,6 +208,20 @@ def test_sealed_files_have_chunks_and_streams_have_none(make, name):
     assert all(s.chunks == 0 for s in make("stream").capture().streams)
 
 
+def test_with_a_quota_what_is_gone_is_counted(make):
+    made = make("quota")
+    assert sum(len(data) for data in made.segments()) <= 1000 << 10
+    capture = made.capture()
+    found = names(capture)
+    whole = {name for name, tensor in found.items() if tensor.whole}
+    accepted = {name_of(line): line for line in made.truth if line["status"] == 0}
+    assert 0 < len(whole) < len(accepted) / 2
+    assert all(found[name].bytes == made.raw(accepted[name]) for name in whole)
+    assert {loss[1] for loss in capture.losses} == {"quota_removed"}
+    assert len(accepted) == len(whole) + sum(loss[4] for loss in capture.losses)
+    assert (capture.counters.Shipped(), bool(capture.counters.Closing())) == (len(whole), True)
+
+
 def test_streams_may_follow_one_another_in_one_file(make):
     made = make("segments")
     capture = reader.Capture(SCHEMAS)

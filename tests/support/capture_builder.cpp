@@ -176,7 +176,9 @@ void CaptureBuilder::begin_stream(Options options) {
   summary_.clear();
   channels_.clear();
   described_.clear();
-  message_count_ = 0;
+  message_counts_.clear();
+  chunk_count_ = 0;
+  first_time_ = last_time_ = 0;
   bytes_ += kMagic;
   put_record(bytes_, 0x01, text("") + text("libdumphook/test"));
   if (options.metadata) {
@@ -245,9 +247,18 @@ void CaptureBuilder::end_chunk() {
   if (chunk_.empty()) return;
   const auto crc = static_cast<uint32_t>(
       ::crc32(0, reinterpret_cast<const Bytef*>(chunk_.data()), static_cast<uInt>(chunk_.size())));
-  const std::string head = number(uint64_t{1}) + number(uint64_t{2}) + number(static_cast<uint64_t>(chunk_.size())) +
-                           number(crc) + text(options_.chunk_compression) +
-                           number(static_cast<uint64_t>(chunk_.size()));
+  uint64_t first = 0, last = 0;
+  for (const auto& [id, entries] : message_index_) {
+    for (size_t at = 0; at < entries.size(); at += 16) {
+      uint64_t time = 0;
+      memcpy(&time, entries.data() + at, sizeof time);
+      first = first == 0 ? time : std::min(first, time);
+      last = std::max(last, time);
+    }
+  }
+  ++chunk_count_;
+  const std::string head = number(first) + number(last) + number(static_cast<uint64_t>(chunk_.size())) + number(crc) +
+                           text(options_.chunk_compression) + number(static_cast<uint64_t>(chunk_.size()));
   const size_t begin = bytes_.size() + 9 + head.size();
   put_record(bytes_, 0x06, head + chunk_);
   for (RecordAt at : chunk_records_) {
@@ -263,7 +274,9 @@ void CaptureBuilder::end_chunk() {
 
 void CaptureBuilder::message(uint16_t channel_id, std::vector<uint8_t> data, uint64_t seq) {
   const uint64_t time = 1700000000000000000u + seq * 1000000;
-  ++message_count_;
+  ++message_counts_[channel_id];
+  first_time_ = message_counts_.size() == 1 && message_counts_[channel_id] == 1 ? time : std::min(first_time_, time);
+  last_time_ = std::max(last_time_, time);
   put_data(0x05,
            number(channel_id) + number(static_cast<uint32_t>(seq)) + number(time) + number(time) +
                std::string(data.begin(), data.end()),
@@ -275,10 +288,18 @@ void CaptureBuilder::seal() {
   put_record(bytes_, 0x0F, number(uint32_t{0}));
   const uint64_t summary_start = bytes_.size();
   bytes_ += summary_;
+  uint64_t messages = 0;
+  std::string counts;
+  for (const auto& [id, count] : message_counts_) {
+    messages += count;
+    counts += number(id) + number(count);
+  }
+  const auto channels =
+      std::count_if(channels_.begin(), channels_.end(), [](const auto& entry) { return entry.second; });
   put_record(bytes_, 0x0B,
-             number(message_count_) + number(uint16_t{10}) + number(static_cast<uint32_t>(channels_.size())) +
-                 number(uint32_t{0}) + number(uint32_t{0}) + number(uint32_t{0}) + number(uint64_t{0}) +
-                 number(uint64_t{0}) + text(""));
+             number(messages) + number(uint16_t{10}) + number(static_cast<uint32_t>(channels)) + number(uint32_t{0}) +
+                 number(uint32_t{options_.metadata ? 1u : 0u}) + number(chunk_count_) + number(first_time_) +
+                 number(last_time_) + text(counts));
   put_record(bytes_, 0x02, number(summary_start) + number(uint64_t{0}) + number(uint32_t{0}));
   bytes_ += kMagic;
 }

@@ -136,7 +136,9 @@ class CaptureBuilder {
   std::string summary_;
   std::map<uint16_t, bool> channels_;
   std::map<std::pair<std::string, std::string>, bool> described_;
-  uint64_t message_count_ = 0;
+  std::map<uint16_t, uint64_t> message_counts_;
+  uint32_t chunk_count_ = 0;
+  uint64_t first_time_ = 0, last_time_ = 0;
 };
 
 // Sets the crc32 field of the message at bytes[begin, begin + size) anew, if it has one.

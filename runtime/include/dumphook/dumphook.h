@@ -91,7 +91,7 @@ typedef enum dh_loss_reason {
   DH_LOSS_DEGRADED = 5,           /* only statistics were kept */
   DH_LOSS_SINK_ERROR = 6,         /* disk full, I/O error, peer error */
   DH_LOSS_NOT_CONNECTED = 7,      /* nobody was listening */
-  DH_LOSS_QUOTA_REMOVED = 8,      /* its segment was removed for the quota */
+  DH_LOSS_QUOTA_REMOVED = 8,      /* shipped, but its segment was removed: quota_bytes, on_full */
   DH_LOSS_NOT_TRIGGERED = 9,      /* the trigger did not fire */
   DH_LOSS_ABANDONED = 10,         /* its frame had ended, or was given up */
   DH_LOSS_CLOSED = 11,            /* the session closed first */
@@ -171,12 +171,13 @@ typedef enum dh_sync {
   DH_SYNC_CHUNK = 4     /* after each chunk */
 } dh_sync;
 
-/* What a file sink does when the disk is full. */
+/* What a file sink does when the disk is full. Some room is held back from open on, so that the present segment can
+ * still be given its summary. */
 typedef enum dh_on_full {
   DH_ON_FULL_DEFAULT = 0, /* stop */
-  DH_ON_FULL_STOP = 1,
-  DH_ON_FULL_RETRY = 2,
-  DH_ON_FULL_ROTATE = 3 /* remove our own oldest segment, and record that */
+  DH_ON_FULL_STOP = 1,    /* seal what is there; what follows is lost as sink_error */
+  DH_ON_FULL_RETRY = 2,   /* keep it in the spool and try again, every 0.1 to 3.2 s; a full spool fills the pool */
+  DH_ON_FULL_ROTATE = 3   /* remove this session's oldest segment, as for a quota; as retry while there is none */
 } dh_on_full;
 
 typedef enum dh_log_level { DH_LOG_ERROR = 0, DH_LOG_WARNING = 1, DH_LOG_INFO = 2 } dh_log_level;
@@ -257,10 +258,13 @@ typedef struct dh_options {
   uint32_t sync_interval_ms; /* 0 = 1000 [sync_interval_ms] */
   uint32_t on_full;          /* dh_on_full [on_full] */
   uint32_t chunk_bytes;      /* 0 = 1 MiB [chunk_bytes] */
-  uint64_t segment_bytes;    /* start a new file after this; 0 = no limit [segment_bytes] */
+  uint64_t segment_bytes;    /* largest file, with its summary; 0 = no limit [segment_bytes] */
   uint32_t segment_ms;       /* or after this time; 0 = no limit [segment_ms] */
   uint32_t reserved0;
-  uint64_t quota_bytes; /* of all segments together; 0 = no limit [quota_bytes] */
+  /* Most that this session's segments may take together: its oldest are removed first, and their tensors are lost as
+   * quota_removed. At least 256 KiB and 4 parts; 0 = no limit. With a quota a segment is at most half of it, and
+   * without segment_bytes an eighth, or three times its own preamble and summary if that is more. [quota_bytes] */
+  uint64_t quota_bytes;
 
   /* Who this is; shown by the host. */
   const char* board;      /* [board] */
@@ -316,7 +320,7 @@ typedef struct dh_memory_plan {
   uint64_t pretrigger_bytes;
   uint64_t descriptor_bytes; /* descriptors, strings, graph */
   uint64_t table_bytes;      /* tensors, frames, counters, losses */
-  uint64_t index_bytes;      /* file sink only */
+  uint64_t index_bytes;      /* file sink only: chunk indexes, and what each segment holds */
   uint64_t scratch_bytes;    /* one part, codec state, stream preamble */
 } dh_memory_plan;
 

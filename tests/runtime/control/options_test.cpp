@@ -336,7 +336,6 @@ TEST(Options, FinishRefusesWhatDoesNotFitTogether) {
                               "index_bytes = 1K",
                               "max_tensors = 70000",
                               "max_open_frames = 65",
-                              "on_full = rotate",
                               "quota_bytes = 1M",
                               "pretrigger_bytes = 1M\npart_bytes = 512K",
                               "spool_bytes = 128K\npart_bytes = 16K",

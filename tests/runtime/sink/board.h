@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encode/emitter.h"
@@ -35,6 +37,15 @@ class Board {
     context.clock = clock_;
     context.log_offset_ns = emitter.session_ns(0);
     context.session_uuid = {0x1234, 0x5678};
+    context.books.user = this;
+    context.books.take_back = [](void* user, const SegmentShare& share) {
+      auto* board = static_cast<Board*>(user);
+      if (board->stepping != nullptr) board->free_shipped(*board->stepping);
+      board->taken_back.push_back(share);
+      (share.told ? board->told_again : board->removed)[share.tensor_id] += share.count;
+      EXPECT_LE(board->removed[share.tensor_id], board->shipped[share.tensor_id]);
+    };
+    context.books.note = [](void* user, const char* text) { (static_cast<Board*>(user)->notes += text) += "\n"; };
     context.log.user = this;
     context.log.write = [](void* user, dh_log_level, const char* text) {
       (static_cast<Board*>(user)->log += text) += "\n";
@@ -42,9 +53,11 @@ class Board {
   }
 
   // A part of `bytes`. False when the spool is full.
-  bool emit(uint32_t tensor_id, size_t bytes, bool frame_end = false) {
+  bool emit(uint32_t tensor_id, size_t bytes, bool frame_end = false, uint32_t part_index = 0, uint32_t part_count = 1,
+            uint64_t capture_id = 0) {
     if (!state.has_channel(tensor_id) && !declare(tensor_id)) return false;
-    const auto fill = static_cast<uint8_t>(state.next_stream_seq());
+    const uint64_t fill_seq = state.next_stream_seq();
+    const auto fill = static_cast<uint8_t>(fill_seq);
     const int64_t shape[] = {static_cast<int64_t>(bytes)};
     PartView part;
     part.total = bytes;
@@ -52,7 +65,10 @@ class Board {
     part.shape = shape;
     SpoolEntry entry;
     entry.tensor_id = tensor_id;
-    entry.last_part = true;
+    entry.frame = frame;
+    entry.capture_id = capture_id;
+    entry.first_part = part_index == 0;
+    entry.last_part = part_index + 1 == part_count;
     entry.frame_end = frame_end;
     entry.channel_id = static_cast<uint16_t>(kFirstTensorChannel + tensor_id);
     const bool taken =
@@ -62,7 +78,20 @@ class Board {
           return finish_part(out, payload, static_cast<uint32_t>(bytes), kCodecRaw, static_cast<uint32_t>(bytes));
         });
     if (taken) now_ns += 1000;
+    if (taken) part_seqs[fill_seq] = {tensor_id, capture_id};
     return taken;
+  }
+
+  // A Loss of `count` captures.
+  bool tell_loss(uint32_t tensor_id, uint8_t reason, uint64_t count) {
+    LossRangeView range;
+    range.tensor_id = tensor_id;
+    range.reason = reason;
+    range.first_frame = range.last_frame = frame;
+    range.count = count;
+    SpoolEntry entry;
+    entry.channel_id = kLossChannel.channel;
+    return emitter.emit(entry, 512, 0, [&](Bytes out, uint64_t seq) { return write_loss(out, seq, {&range, 1}); });
   }
 
   // A description that every later stream repeats.
@@ -86,20 +115,31 @@ class Board {
   // As the session does after each step.
   void free_shipped(const Sink& sink) {
     while (!spool.empty() && spool.begin() < sink.shipped_end()) {
-      if (spool.entry(spool.begin()).stream_seq != 0) last_shipped_seq = spool.entry(spool.begin()).stream_seq;
+      const SpoolEntry& entry = spool.entry(spool.begin());
+      if (entry.stream_seq != 0) last_shipped_seq = entry.stream_seq;
+      if (entry.last_part) ++shipped[entry.tensor_id];
       state.pass(spool.entry(spool.begin()), spool.record(spool.begin()));
       spool.pop();
     }
   }
 
   SinkStep step(Sink& sink) {
+    stepping = &sink;
     const SinkStep result = sink.step(now_ns);
     free_shipped(sink);
     return result;
   }
 
+  // What the session's books say, by tensor.
+  std::map<uint32_t, uint64_t> shipped, removed, told_again;
+  std::map<uint64_t, std::pair<uint32_t, uint64_t>> part_seqs;  // tensor and capture of each part emitted
+  uint64_t frame = 0;
+  std::vector<SegmentShare> taken_back;
+  std::string notes;
+
   uint64_t now_ns = 1000000000;
   uint64_t last_shipped_seq = 0;
+  const Sink* stepping = nullptr;
   Spool spool;
   StreamState state;
   Emitter emitter;

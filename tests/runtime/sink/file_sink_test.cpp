@@ -1,100 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sink/file_sink.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 
-#include "board.h"
-#include "walk.h"
+#include "file_sink_fixture.h"
 
 namespace dumphook {
 namespace {
-
-constexpr uint64_t kMs = 1000000;
-
-std::vector<uint64_t> range(uint64_t first, uint64_t last) {
-  std::vector<uint64_t> all(last - first + 1);
-  std::iota(all.begin(), all.end(), first);
-  return all;
-}
-
-// A disk that takes `budget` bytes.
-struct SmallDisk {
-  uint64_t budget = ~uint64_t{0};
-  uint64_t most_at_once = ~uint64_t{0};
-  int syncs = 0;
-  bool patch_works = true;
-
-  FileCalls calls() {
-    FileCalls calls = FileCalls::system();
-    calls.user = this;
-    calls.append = [](void* user, int fd, const iovec* runs, int) -> int64_t {
-      auto* disk = static_cast<SmallDisk*>(user);
-      const uint64_t room = std::min(disk->budget, disk->most_at_once);
-      if (room == 0) return errno = ENOSPC, -1;
-      const int64_t taken = write(fd, runs[0].iov_base, std::min<uint64_t>(room, runs[0].iov_len));
-      disk->budget -= static_cast<uint64_t>(taken);
-      return taken;
-    };
-    calls.patch = [](void* user, int fd, const void* data, size_t bytes, uint64_t offset) -> int64_t {
-      if (!static_cast<SmallDisk*>(user)->patch_works) return errno = EIO, -1;
-      return pwrite(fd, data, bytes, static_cast<off_t>(offset));
-    };
-    calls.sync = [](void* user, int) { return ++static_cast<SmallDisk*>(user)->syncs, 0; };
-    return calls;
-  }
-};
-
-class FileSinkTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/dumphook_file_sink_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    folder_ = pattern;
-    path_ = folder_ + "/run.mcap";
-  }
-  void TearDown() override {
-    const int failed = system(("rm -r " + folder_).c_str());
-    EXPECT_EQ(failed, 0);
-  }
-
-  Status open(Board& board, FileSink& sink, uint64_t index_bytes = 1 << 20) {
-    const size_t bytes = SegmentIndex::memory_bytes(index_bytes, board.max_tensors());
-    index_memory_.assign(bytes / 64 + 1, {});
-    options_.path = path_.c_str();
-    options_.max_tensors = board.max_tensors();
-    options_.index_memory = Bytes(reinterpret_cast<uint8_t*>(index_memory_.data()), bytes);
-    return sink.open(board.context, options_);
-  }
-
-  void finish(Board& board, FileSink& sink) {
-    sink.finish();
-    board.step(sink);
-    EXPECT_EQ(sink.state(), SinkState::finished) << board.log;
-  }
-
-  Walked walk_segment(int number = 0) {
-    char suffix[16];
-    snprintf(suffix, sizeof suffix, "-%04d.mcap", number);
-    const std::string name = number == 0 ? path_ : folder_ + "/run" + suffix;
-    Walked walked = walk(read_file(name));
-    EXPECT_EQ(walked.wrong, "") << name;
-    return walked;
-  }
-
-  struct alignas(64) Line {
-    uint8_t bytes[64];
-  };
-  std::string folder_, path_;
-  FileSinkOptions options_;
-  std::vector<Line> index_memory_;
-};
 
 TEST_F(FileSinkTest, WritesASealedIndexedFile) {
   Board board;
@@ -294,62 +205,6 @@ TEST_F(FileSinkTest, OneByteWrites_GiveTheSameFile) {
   EXPECT_FALSE(files[0].empty());
   EXPECT_TRUE(files[0] == files[1]);
 }
-
-// The fault twin of the disk: it fills up after every possible byte.
-class FullDisk : public FileSinkTest, public ::testing::WithParamInterface<bool> {
- protected:
-  // What is in the file when the disk takes `budget` bytes. False when it took all.
-  bool run(uint64_t budget, Walked* walked, uint64_t* shipped_seq, uint64_t* file_bytes) {
-    Board board(32 << 10, 8);
-    FileSink sink;
-    SmallDisk disk;
-    disk.budget = budget;
-    disk.patch_works = GetParam();
-    unlink(path_.c_str());
-    options_.calls = disk.calls();
-    EXPECT_EQ(open(board, sink), DH_OK);
-    for (uint32_t i = 0; i < 6; ++i) {
-      board.describe(i);
-      board.emit(i, 30);
-      if (i % 3 == 2) sink.flush();
-      board.step(sink);
-    }
-    sink.finish();
-    board.step(sink);
-    const std::string bytes = read_file(path_);
-    *walked = walk(bytes);
-    *shipped_seq = board.last_shipped_seq;
-    *file_bytes = bytes.size();
-    if (sink.state() == SinkState::finished) return false;
-    EXPECT_EQ(sink.state(), SinkState::failed);
-    EXPECT_NE(board.log.find("No space left"), std::string::npos) << board.log;
-    return true;
-  }
-};
-
-TEST_P(FullDisk, AfterEveryByte_TheFileDecodesToTheLastWholeRecord) {
-  Walked complete;
-  uint64_t shipped = 0, total = 0;
-  ASSERT_FALSE(run(~uint64_t{0}, &complete, &shipped, &total));
-  ASSERT_EQ(complete.seqs, range(1, 12));
-  size_t partly = 0;
-  // The schemas, in the preamble and in the summary, are long and all alike.
-  const auto is_long = [&](uint64_t at) { return at < complete.preamble_bytes || at > complete.data_bytes; };
-  for (uint64_t budget = 0; budget < total; budget += is_long(budget) ? 29 : 1) {
-    Walked walked;
-    uint64_t file_bytes = 0;
-    ASSERT_TRUE(run(budget, &walked, &shipped, &file_bytes)) << budget;
-    ASSERT_EQ(walked.wrong, "") << budget;
-    ASSERT_EQ(walked.whole_bytes, file_bytes) << budget << ": ends within a record";
-    ASSERT_EQ(walked.seqs.size(), shipped) << budget << ": shipped is what is in the file";
-    ASSERT_EQ(walked.seqs, range(1, shipped));
-    if (shipped != 0 && shipped != 6 && shipped != 12) ++partly;
-  }
-  EXPECT_EQ(GetParam(), partly > 100) << "whole messages of a cut chunk are kept";
-}
-
-INSTANTIATE_TEST_SUITE_P(Repair, FullDisk, ::testing::Bool(),
-                         [](const auto& test) { return test.param ? "Works" : "Fails"; });
 
 }  // namespace
 }  // namespace dumphook
