@@ -26,7 +26,7 @@ enum class Content : uint8_t {
   statistics,  // a note in place of bytes that found no room (policy degrade): the tensor counts as lost
 };
 
-struct Record {
+struct RecordHead {
   uint64_t frame;
   uint64_t capture_id;
   uint64_t total_bytes;   // of the dense tensor
@@ -56,6 +56,11 @@ struct Record {
   bool first;  // of its tensor
   bool last;
   bool truncated;  // the deadline passed: no more of this tensor will come
+};
+
+// Of the lists only what rank, logical_rank, has_strides and plane_count count is set. Lies in whole cache lines: the
+// worker has read it on another core, so each line that a hook writes must be fetched first.
+struct alignas(64) Record : RecordHead {
   int64_t shape[DH_MAX_RANK];
   int64_t logical_shape[DH_MAX_RANK];
   int64_t strides[DH_MAX_RANK];
@@ -87,6 +92,11 @@ class Pool {
   bool is_note(uint32_t number) const { return number >= block_count_; }
   TensorStatistics& statistics(uint32_t note) { return statistics_[note - block_count_]; }
   Record& record(uint32_t first_block) { return records_[first_block]; }
+  // Fetches its lines for writing, while the bytes are copied.
+  void prefetch_record(uint32_t first_block) {
+    const auto* lines = reinterpret_cast<const char*>(&records_[first_block]);
+    for (size_t at = 0; at < sizeof(RecordHead) + sizeof(Record::shape); at += 64) __builtin_prefetch(lines + at, 1);
+  }
   uint8_t* block(uint32_t number) { return memory_ + uint64_t{number} * block_bytes_; }
   uint32_t next(uint32_t number) const { return free_.next(number); }
   // Hands the filled chain to the worker.
