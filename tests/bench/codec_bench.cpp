@@ -18,7 +18,7 @@ namespace bench {
 namespace {
 
 constexpr size_t kPartBytes = 1 << 20;
-constexpr size_t kModelBytes = 12 << 20;
+constexpr size_t kModelBytes = 8 << 20;
 
 using dumphook::Bytes;
 using dumphook::ConstBytes;
