@@ -249,7 +249,7 @@ void Hook::fill(uint32_t first_block, DenseReader& reader, uint64_t bytes, const
 
 void Hook::publish(uint32_t first_block, const Record& record) {
   copy_record(record, &pool_->record(first_block));
-  finish_wide_copies();
+  if (record.total_bytes >= kWideCopyBytes) finish_wide_copies();
   pool_->publish(first_block);
 }
 
@@ -333,7 +333,9 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
     entry.too_big_bytes.store(need, std::memory_order_relaxed);
     return lose(entry, &slot, slot.number, DH_LOSS_TOO_BIG);
   }
-  slot.pool_bytes.fetch_add(uint64_t{pool_->blocks_for(need)} * pool_->block_bytes(), std::memory_order_relaxed);
+  if (options_.policy == DH_POLICY_DROP_FRAME) {
+    slot.pool_bytes.fetch_add(uint64_t{pool_->blocks_for(need)} * pool_->block_bytes(), std::memory_order_relaxed);
+  }
   uint64_t deadline_ns = 0;
   const uint32_t first = reserve(need, &deadline_ns);
   if (first == BlockList::kNone) {

@@ -71,14 +71,14 @@ struct alignas(64) Record : RecordHead {
 
 class Pool {
  public:
-  // Blocks, links, records and queue from `arena`; `arena` may only measure.
+  // Blocks, links, records and queue from `arena`; `arena` may only measure. block_bytes is a power of two.
   bool open(Arena& arena, uint64_t pool_bytes, uint32_t block_bytes, uint32_t note_count);
 
   uint32_t block_bytes() const { return block_bytes_; }
   uint32_t block_count() const { return block_count_; }
   uint64_t capacity_bytes() const { return uint64_t{block_count_} * block_bytes_; }
   uint32_t blocks_for(uint64_t bytes) const {
-    return bytes == 0 ? 1 : static_cast<uint32_t>((bytes + block_bytes_ - 1) / block_bytes_);
+    return bytes == 0 ? 1 : static_cast<uint32_t>((bytes + block_bytes_ - 1) >> block_bits_);
   }
 
   // --- the hook ---------------------------------------------------------------------------------------------------
@@ -119,6 +119,7 @@ class Pool {
   Record* records_ = nullptr;               // of blocks, then of notes
   TensorStatistics* statistics_ = nullptr;  // of notes
   uint32_t block_bytes_ = 0;
+  uint32_t block_bits_ = 0;  // block_bytes_ = 1 << block_bits_
   uint32_t block_count_ = 0;
   std::atomic<uint64_t> peak_{0};
   BlockList free_;
