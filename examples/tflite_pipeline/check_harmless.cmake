@@ -3,7 +3,7 @@
 set(frames 4)
 execute_process(
   COMMAND ${PROGRAM} --prove-harmless ${frames} --json ${JSON} --policy block
-          --model ${ASSETS}/models/face_detection_full_range_int8.tflite --photos ${ASSETS}/photos
+          --model ${ASSETS}/models/face_detection_full_range_int8.tflite --photos ${ASSETS}/photos/sample1.jpg ${ASSETS}/photos/sample2.jpg
   RESULT_VARIABLE result OUTPUT_VARIABLE output)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "exit code ${result}\n${output}")
