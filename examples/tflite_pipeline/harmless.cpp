@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 
@@ -129,9 +130,13 @@ bool prove_harmless(const Options& options) {
 
   std::vector<Mode> modes = {
       {"none", nullptr}, {"off", "level = off"}, {"stats", "level = stats"}, {"full", "level = full"}};
+  std::vector<size_t> order(modes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random(1);
   for (uint64_t frame = 0; frame < options.prove_frames; ++frame) {
-    for (size_t turn = 0; turn < modes.size(); ++turn) {
-      Mode& mode = modes[(frame + turn) % modes.size()];  // each mode follows each other one
+    std::shuffle(order.begin(), order.end(), random);  // what the mode before left in the caches favours none
+    for (const size_t index : order) {
+      Mode& mode = modes[index];
       Model& model = mode.level == nullptr ? plain : hooked;
       const size_t photo = frame % inputs.size();
       // What the frame before left to the worker would be on this one's account.

@@ -182,7 +182,7 @@ int run(int argc, char** argv) {
         ->UseManualTime()
         ->Iterations(turns);
   };
-  for (size_t bytes : {64, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20})
+  for (const size_t bytes : {64u, 4u << 10, 16u << 10, 64u << 10, 256u << 10, 1u << 20, 4u << 20, 8u << 20})
     add("capture", bytes, false);
   add("capture_by_name", 64, true);
   benchmark::RegisterBenchmark("off/nothing", off<false, false>);
