@@ -139,9 +139,9 @@ bool prove_harmless(const Options& options) {
       Mode& mode = modes[index];
       Model& model = mode.level == nullptr ? plain : hooked;
       const size_t photo = frame % inputs.size();
-      // What the frame before left to the worker would be on this one's account.
-      dh_flush(capture.session(), 10000);
       if (mode.level != nullptr) dh_configure(capture.session(), mode.level);
+      // What the worker still had to do would be on this frame's account.
+      dh_flush(capture.session(), 10000);
       const auto begin = std::chrono::steady_clock::now();
       if (mode.level != nullptr) capture.begin_frame();
       model.set_input(inputs[photo]);
