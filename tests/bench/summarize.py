@@ -115,7 +115,7 @@ def goals(result):
         return {"what": what, "value": value, "limit": limit, "at_most": at_most,
                 "reached": value <= limit if at_most else value >= limit}
 
-    yield row("hook, 64 bytes: added to memcpy, ns", result("capture/64", "extra_ns"), 150)
+    yield row("hook, 64 bytes: added to memcpy, ns", result("capture/64", "extra_ns"), 100)
     for match in sorted(result.names(r"capture/(\d+)"), key=lambda match: int(match[1])):
         if int(match[1]) >= 64 << 10:
             copy = result(match[0], "memcpy_ns")
@@ -169,7 +169,7 @@ def main():
         "Codecs: raw size / encoded size, then speed in LZ4's.", "", *codec_table(result), "",
         "From tensors in memory to a closed file: file size / raw size, then time in raw write()'s: on the clock, and of "
         "all processors. `one-thread` is without the worker.", "", *file_table(result), "",
-        f"Promised and missed: {missed or 'nothing'}."]) + "\n"
+        f"Aimed at and missed: {missed or 'nothing'}."]) + "\n"
     print(table)
     for goal in promised:
         print(f"{'reached' if goal['reached'] else 'MISSED '}  {goal['what']}: {goal['value']:.3f} "
