@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ -n "$(ls -A "$out" 2> /dev/null)" ] && [ ! -e "$out/record.log" ]; then
+if [ -n "$(ls -A -I bench.json "$out" 2> /dev/null)" ] && [ ! -e "$out/record.log" ]; then
   echo "examples/run.sh: $out is not empty, and no earlier run made it; choose another folder" >&2
   exit 2
 fi

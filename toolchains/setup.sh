@@ -5,7 +5,7 @@
 #   setup.sh              build and test natively
 #   setup.sh --board      + aarch64 only: cross compiler, qemu-user, target libraries
 #   setup.sh --cross      + all cross compilers, qemu-user, target libraries, zig
-#   setup.sh --dev        + clang, sanitizers, fuzzing, formatters, network tools
+#   setup.sh --dev        + clang, sanitizers, fuzzing, formatters, network tools, Google Benchmark
 #   setup.sh --examples   + the inference engines that Debian has
 #   setup.sh --all        everything
 set -euo pipefail
@@ -17,7 +17,7 @@ base="cmake ninja-build g++ pkg-config git ca-certificates python3 python3-venv
 board="g++-aarch64-linux-gnu qemu-user-static"
 cross="g++-aarch64-linux-gnu g++-arm-linux-gnueabihf g++-riscv64-linux-gnu qemu-user-static"
 dev="clang clang-format clang-tidy libclang-rt-14-dev llvm binutils
-  netcat-openbsd strace openssl"
+  netcat-openbsd strace openssl libbenchmark-dev"
 examples="libopencv-dnn-dev libopencv-imgproc-dev libopencv-imgcodecs-dev
   libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22"
 

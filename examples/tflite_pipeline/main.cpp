@@ -4,6 +4,7 @@
 //     tflite_pipeline --model face_detection_full_range_int8.tflite --photos photos --frames 10 --sink file:int8.mcap
 //
 // Prints the faces of each frame, then how many tensors were captured. Runs the same on a PC and on a board.
+// With --prove-harmless N: what capture does to outputs and latency (harmless.h).
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include "capture.h"
 #include "detect.h"
+#include "harmless.h"
 #include "image.h"
 #include "model.h"
 #include "options.h"
@@ -126,6 +128,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   try {
+    if (options.prove_frames != 0) return prove_harmless(options) ? 0 : 1;
     run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tflite_pipeline: %s\n", error.what());

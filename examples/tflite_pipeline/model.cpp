@@ -26,6 +26,8 @@ Model::Model(const std::string& path, const std::vector<dumphook::tflite::HookDe
   for (auto* hook : hooks) hook->bind(interpreter_.get());
 }
 
+int Model::input_side() const { return TfLiteTensorDim(TfLiteInterpreterGetInputTensor(interpreter_.get(), 0), 1); }
+
 void Model::set_input(const std::vector<float>& values) {
   TfLiteTensor* input = TfLiteInterpreterGetInputTensor(interpreter_.get(), 0);
   if (TfLiteTensorType(input) == kTfLiteFloat32) {

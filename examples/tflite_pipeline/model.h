@@ -13,6 +13,9 @@ class Model {
   // Throws std::runtime_error. The hooks must outlive the model.
   Model(const std::string& path, const std::vector<dumphook::tflite::HookDelegate*>& hooks);
 
+  // Of the input, [1, side, side, 3].
+  int input_side() const;
+
   // Quantises, where the model's input is quantised.
   void set_input(const std::vector<float>& values);
   void run();

@@ -17,6 +17,10 @@ constexpr const char* kUsage =
     "  --policy block|drop       what happens when the capture cannot keep up (block)\n"
     "  --no-capture              run the model only\n"
     "  --outputs FILE            write the raw outputs of all frames\n"
+    "  --prove-harmless N        instead: run the model N times without hook, off, with statistics and in full, by "
+    "turns,\n"
+    "                            and compare outputs and latency; without --sink the capture is thrown away\n"
+    "  --json FILE               the proof's figures\n"
     "  --plant-scale LAYER=X     a planted fault: describe LAYER with its quantization scale multiplied by X\n";
 
 [[noreturn]] void fail(const std::string& text) {
@@ -65,6 +69,11 @@ Options parse_options(int argc, char** argv) {
       options.capture = false;
     } else if (option == "--outputs") {
       options.outputs = value();
+    } else if (option == "--prove-harmless") {
+      options.prove_frames = std::strtoull(value().c_str(), nullptr, 10);
+      if (options.prove_frames == 0) fail("--prove-harmless needs a number above 0");
+    } else if (option == "--json") {
+      options.json = value();
     } else if (option == "--plant-scale") {
       const std::string plant = value();
       const size_t equals = plant.rfind('=');

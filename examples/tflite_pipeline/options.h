@@ -16,6 +16,8 @@ struct Options {
   std::string plant_layer;
   float plant_factor = 1;
   bool capture = true;
+  uint64_t prove_frames = 0;  // 0 = run the pipeline
+  std::string json;
 };
 
 // On a wrong command line prints what is wrong, and how it should be, and exits with 2.

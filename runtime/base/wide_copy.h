@@ -14,7 +14,7 @@
 namespace dumphook {
 
 // From this size on a tensor is copied past the caches. Smaller ones go to blocks that were in use just before and are
-// still in a cache, where ordinary stores are up to three times faster (tests/bench/hook).
+// still in a cache, where ordinary stores are up to three times faster (tests/bench).
 constexpr size_t kWideCopyBytes = 512 * 1024;
 
 // As memcpy. What it stores may become visible to other threads late: finish_wide_copies() comes before any release.

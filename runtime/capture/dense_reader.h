@@ -35,9 +35,9 @@ class DenseReader {
   bool strided_ = false;
   // Outer loop over runs: dimensions 0 ... outer_rank_ - 1 for strides, (plane, row) for planes.
   uint32_t outer_rank_ = 0;
-  int64_t extent_[DH_MAX_RANK] = {};
-  int64_t stride_[DH_MAX_RANK] = {};
-  int64_t index_[DH_MAX_RANK] = {};
+  int64_t extent_[DH_MAX_RANK];  // those of the outer dimensions are set
+  int64_t stride_[DH_MAX_RANK];
+  int64_t index_[DH_MAX_RANK];
   const uint8_t* base_ = nullptr;
   const dh_tensor* planes_of_ = nullptr;
   uint32_t plane_ = 0;

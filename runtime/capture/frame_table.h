@@ -31,7 +31,8 @@ struct FrameSlot {
   std::atomic<uint32_t> queued{0};  // tensors handed to the worker: accepted, or given up halfway (policy block)
   std::atomic<uint32_t> lost[DH_LOSS_REASON_COUNT];
   std::atomic<uint64_t> raw_bytes{0};
-  std::atomic<uint64_t> pool_bytes{0};  // what its tensors need of the pool, also those that did not get it
+  // Under policy drop_frame: what its tensors need of the pool, also those that did not get it.
+  std::atomic<uint64_t> pool_bytes{0};
   // Written by dh_frame_begin before the slot opens.
   uint64_t number = 0;
   uint32_t uses = 0;  // frames that had this slot

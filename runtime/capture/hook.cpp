@@ -53,32 +53,40 @@ class ChainWriter {
   uint32_t used_ = 0;
 };
 
-Record describe(const dh_tensor& tensor) {
-  Record record = {};
-  record.dtype = static_cast<uint8_t>(tensor.dtype);
-  record.role = static_cast<uint8_t>(tensor.role);
-  record.layout = static_cast<uint8_t>(tensor.layout);
-  record.rank = static_cast<uint8_t>(tensor.rank);
-  record.logical_rank = static_cast<uint8_t>(tensor.logical_rank);
-  record.plane_count = static_cast<uint8_t>(tensor.plane_count);
-  record.instance = tensor.instance;
+void describe(const dh_tensor& tensor, Record* record) {
+  static_cast<RecordHead&>(*record) = RecordHead();
+  record->dtype = static_cast<uint8_t>(tensor.dtype);
+  record->role = static_cast<uint8_t>(tensor.role);
+  record->layout = static_cast<uint8_t>(tensor.layout);
+  record->rank = static_cast<uint8_t>(tensor.rank);
+  record->logical_rank = static_cast<uint8_t>(tensor.logical_rank);
+  record->plane_count = static_cast<uint8_t>(tensor.plane_count);
+  record->instance = tensor.instance;
   for (uint32_t i = 0; i < tensor.rank; ++i) {
-    record.shape[i] = tensor.shape[i];
-    record.strides[i] = tensor.strides[i];
-    record.has_strides |= tensor.strides[i] != 0;
+    record->shape[i] = tensor.shape[i];
+    record->strides[i] = tensor.strides[i];
+    record->has_strides |= tensor.strides[i] != 0;
   }
-  for (uint32_t i = 0; i < tensor.logical_rank; ++i) record.logical_shape[i] = tensor.logical_shape[i];
+  for (uint32_t i = 0; i < tensor.logical_rank; ++i) record->logical_shape[i] = tensor.logical_shape[i];
   for (uint32_t i = 0; i < tensor.plane_count; ++i) {
-    record.planes[i] = {tensor.planes[i].row_stride, tensor.planes[i].row_bytes, tensor.planes[i].rows};
+    record->planes[i] = {tensor.planes[i].row_stride, tensor.planes[i].row_bytes, tensor.planes[i].rows};
   }
-  record.quant_kind = static_cast<uint8_t>(tensor.quant.kind);
-  record.quant_axis = -1;
+  record->quant_kind = static_cast<uint8_t>(tensor.quant.kind);
+  record->quant_axis = -1;
   if (tensor.quant.kind != DH_QUANT_NONE) {
-    record.quant_count = tensor.quant.count;
-    record.has_zero_point = tensor.quant.zero_point != nullptr;
-    if (tensor.quant.kind == DH_QUANT_PER_AXIS) record.quant_axis = tensor.quant.axis;
+    record->quant_count = tensor.quant.count;
+    record->has_zero_point = tensor.quant.zero_point != nullptr;
+    if (tensor.quant.kind == DH_QUANT_PER_AXIS) record->quant_axis = tensor.quant.axis;
   }
-  return record;
+}
+
+// What is set of `from`.
+void copy_record(const Record& from, Record* to) {
+  static_cast<RecordHead&>(*to) = from;
+  for (uint32_t i = 0; i < from.rank; ++i) to->shape[i] = from.shape[i];
+  for (uint32_t i = 0; i < from.logical_rank; ++i) to->logical_shape[i] = from.logical_shape[i];
+  for (uint32_t i = 0; from.has_strides && i < from.rank; ++i) to->strides[i] = from.strides[i];
+  for (uint32_t i = 0; i < from.plane_count; ++i) to->planes[i] = from.planes[i];
 }
 
 bool lies_in_one_piece(const dh_tensor& tensor, const DenseReader& reader) {
@@ -203,6 +211,7 @@ uint32_t Hook::reserve_by(const TryToTake& try_to_take, uint64_t* deadline_ns) {
   for (;;) {
     const uint32_t first = try_to_take();
     if (first != BlockList::kNone) {
+      pool_->prefetch_record(first);
       pool_->note_peak();
       return first;
     }
@@ -239,8 +248,8 @@ void Hook::fill(uint32_t first_block, DenseReader& reader, uint64_t bytes, const
 }
 
 void Hook::publish(uint32_t first_block, const Record& record) {
-  pool_->record(first_block) = record;
-  finish_wide_copies();
+  copy_record(record, &pool_->record(first_block));
+  if (record.total_bytes >= kWideCopyBytes) finish_wide_copies();
   pool_->publish(first_block);
 }
 
@@ -303,7 +312,8 @@ bool Hook::store_statistics(FrameSlot& slot, Record& record, const dh_tensor& te
 
 Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh_tensor& tensor, DenseReader& reader,
                    dh_level level) {
-  Record record = describe(tensor);
+  Record record;
+  describe(tensor, &record);
   record.tensor_id = entry.tensor_id;
   record.frame = slot.number;
   record.frame_slot = static_cast<uint32_t>(frame & 0xFF) - 1;
@@ -323,7 +333,9 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
     entry.too_big_bytes.store(need, std::memory_order_relaxed);
     return lose(entry, &slot, slot.number, DH_LOSS_TOO_BIG);
   }
-  slot.pool_bytes.fetch_add(uint64_t{pool_->blocks_for(need)} * pool_->block_bytes(), std::memory_order_relaxed);
+  if (options_.policy == DH_POLICY_DROP_FRAME) {
+    slot.pool_bytes.fetch_add(uint64_t{pool_->blocks_for(need)} * pool_->block_bytes(), std::memory_order_relaxed);
+  }
   uint64_t deadline_ns = 0;
   const uint32_t first = reserve(need, &deadline_ns);
   if (first == BlockList::kNone) {
@@ -340,9 +352,8 @@ Status Hook::store(TensorEntry& entry, FrameSlot& slot, dh_frame frame, const dh
 
 // A tensor larger than the pool, under policy block: runs of whole parts, then an empty record that closes it. The
 // closing record's block is taken first, so that there is always a way to say that the deadline has passed.
-Status Hook::store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& prototype, const dh_tensor& tensor,
+Status Hook::store_in_pieces(TensorEntry& entry, FrameSlot& slot, Record& record, const dh_tensor& tensor,
                              DenseReader& reader) {
-  Record record = prototype;
   const uint64_t quant = record.quant_count == 0 ? 0 : quant_bytes(record.quant_count, record.has_zero_point);
   uint64_t piece = pool_->capacity_bytes() / 2;
   piece -= piece % options_.part_bytes;

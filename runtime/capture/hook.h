@@ -45,7 +45,7 @@ class Hook {
                       DenseReader& reader);
   bool store_statistics(FrameSlot& slot, Record& record, const dh_tensor& tensor, DenseReader& reader);
   void hand_over(FrameSlot& slot, uint32_t first_block, Record& record);
-  Status store_in_pieces(TensorEntry& entry, FrameSlot& slot, const Record& prototype, const dh_tensor& tensor,
+  Status store_in_pieces(TensorEntry& entry, FrameSlot& slot, Record& record, const dh_tensor& tensor,
                          DenseReader& reader);
   template <class TryToTake>
   uint32_t reserve_by(const TryToTake& try_to_take, uint64_t* deadline_ns);

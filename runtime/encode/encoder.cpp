@@ -206,9 +206,10 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   const uint64_t offset = record.offset + offset_;
   const uint64_t parts =
       record.total_bytes == 0 ? 1 : (record.total_bytes + options_.part_bytes - 1) / options_.part_bytes;
-  const ConstBytes raw = part_bytes(bytes);
   const bool last_of_record = offset_ + bytes == record.stored_bytes;
   const bool single_record = record.first && record.last;
+  const bool in_one_piece = options_.compress || (options_.digest && single_record);
+  const ConstBytes raw = in_one_piece ? part_bytes(bytes) : ConstBytes();
 
   PartView part;
   set_key(entry, record, &part);
@@ -240,11 +241,11 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
         if (prefix == 0) return size_t{0};
         const Bytes payload(out.data + prefix, bytes);
         uint8_t codec = kCodecRaw;
-        size_t encoded = raw.size;
+        size_t encoded = bytes;
         if (options_.compress) {
           encoded = dumphook::encode_part(record.dtype, raw, payload, codec_scratch_, &codec);
         } else {
-          std::memcpy(payload.data, raw.data, raw.size);
+          copy_from_chain(block_, 0, payload.data, bytes);
         }
         return finish_part(out, prefix, static_cast<uint32_t>(encoded), codec, bytes);
       },

@@ -5,6 +5,7 @@ namespace dumphook {
 
 bool Pool::open(Arena& arena, uint64_t pool_bytes, uint32_t block_bytes, uint32_t note_count) {
   block_bytes_ = block_bytes;
+  block_bits_ = static_cast<uint32_t>(__builtin_ctz(block_bytes));
   block_count_ = static_cast<uint32_t>(pool_bytes / block_bytes);
   uint32_t cells = 2;
   while (cells < block_count_ + note_count) cells *= 2;

@@ -26,7 +26,7 @@ enum class Content : uint8_t {
   statistics,  // a note in place of bytes that found no room (policy degrade): the tensor counts as lost
 };
 
-struct Record {
+struct RecordHead {
   uint64_t frame;
   uint64_t capture_id;
   uint64_t total_bytes;   // of the dense tensor
@@ -56,6 +56,11 @@ struct Record {
   bool first;  // of its tensor
   bool last;
   bool truncated;  // the deadline passed: no more of this tensor will come
+};
+
+// Of the lists only what rank, logical_rank, has_strides and plane_count count is set. Lies in whole cache lines: the
+// worker has read it on another core, so each line that a hook writes must be fetched first.
+struct alignas(64) Record : RecordHead {
   int64_t shape[DH_MAX_RANK];
   int64_t logical_shape[DH_MAX_RANK];
   int64_t strides[DH_MAX_RANK];
@@ -66,14 +71,14 @@ struct Record {
 
 class Pool {
  public:
-  // Blocks, links, records and queue from `arena`; `arena` may only measure.
+  // Blocks, links, records and queue from `arena`; `arena` may only measure. block_bytes is a power of two.
   bool open(Arena& arena, uint64_t pool_bytes, uint32_t block_bytes, uint32_t note_count);
 
   uint32_t block_bytes() const { return block_bytes_; }
   uint32_t block_count() const { return block_count_; }
   uint64_t capacity_bytes() const { return uint64_t{block_count_} * block_bytes_; }
   uint32_t blocks_for(uint64_t bytes) const {
-    return bytes == 0 ? 1 : static_cast<uint32_t>((bytes + block_bytes_ - 1) / block_bytes_);
+    return bytes == 0 ? 1 : static_cast<uint32_t>((bytes + block_bytes_ - 1) >> block_bits_);
   }
 
   // --- the hook ---------------------------------------------------------------------------------------------------
@@ -87,6 +92,11 @@ class Pool {
   bool is_note(uint32_t number) const { return number >= block_count_; }
   TensorStatistics& statistics(uint32_t note) { return statistics_[note - block_count_]; }
   Record& record(uint32_t first_block) { return records_[first_block]; }
+  // Fetches its lines for writing, while the bytes are copied.
+  void prefetch_record(uint32_t first_block) {
+    const auto* lines = reinterpret_cast<const char*>(&records_[first_block]);
+    for (size_t at = 0; at < sizeof(RecordHead) + sizeof(Record::shape); at += 64) __builtin_prefetch(lines + at, 1);
+  }
   uint8_t* block(uint32_t number) { return memory_ + uint64_t{number} * block_bytes_; }
   uint32_t next(uint32_t number) const { return free_.next(number); }
   // Hands the filled chain to the worker.
@@ -109,6 +119,7 @@ class Pool {
   Record* records_ = nullptr;               // of blocks, then of notes
   TensorStatistics* statistics_ = nullptr;  // of notes
   uint32_t block_bytes_ = 0;
+  uint32_t block_bits_ = 0;  // block_bytes_ = 1 << block_bits_
   uint32_t block_count_ = 0;
   std::atomic<uint64_t> peak_{0};
   BlockList free_;

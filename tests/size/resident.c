@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * resident file PATH | tcp PATH: what a session keeps in memory beyond dh_required_bytes, by the kernel's count, after
- * captures into a file or to a collector that writes to PATH. Fails above 256 KiB. */
+ * resident file PATH | tcp PATH: what a session keeps in memory beyond dh_required_bytes after captures into a file or
+ * to a collector that writes to PATH: written memory by the kernel's count, stacks included. Code and constants come on
+ * top (budget.json: at most 160 KiB on a board); which of their pages are resident is the page cache's affair. Both
+ * together are to be at most 256 KiB. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,20 +14,19 @@
 
 #include "dumphook/dumphook.h"
 
-enum { kLimitBytes = 256 << 10, kFrames = 200, kTensors = 20, kTensorBytes = 300000 };
+enum { kLimitBytes = (256 - 160) << 10, kFrames = 200, kTensors = 20, kTensorBytes = 300000 };
 
 static float values[kTensorBytes / sizeof(float)];
 static char buffer[65536];
 
-/* Rss counts code and constants too, also where another process shares them. */
 static long long resident_bytes(void) {
   const int fd = open("/proc/self/smaps_rollup", O_RDONLY);
   if (fd < 0) return -1;
   const ssize_t got = read(fd, buffer, sizeof buffer - 1);
   close(fd);
   buffer[got > 0 ? got : 0] = '\0';
-  const char* line = strstr(buffer, "\nRss:");
-  return line == NULL ? -1 : strtoll(line + 5, NULL, 10) * 1024;
+  const char* line = strstr(buffer, "\nAnonymous:");
+  return line == NULL ? -1 : strtoll(line + 11, NULL, 10) * 1024;
 }
 
 static void collect(int listener, const char* path) {
@@ -52,8 +53,7 @@ static int listen_on_loopback(unsigned* port) {
 
 static void on_log(void* user, dh_log_level level, const char* text) {
   (void)user;
-  (void)level;
-  fprintf(stderr, "%s\n", text);
+  if (level != DH_LOG_INFO) fprintf(stderr, "%s\n", text);
 }
 
 int main(int argc, char** argv) {
@@ -104,6 +104,6 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "tcp") == 0 && (wait(&status) < 0 || status != 0)) return 1;
 
   const long long beyond = after - before - budget;
-  printf("%s: budget %lld KiB, %lld KiB more resident\n", argv[1], budget / 1024, beyond / 1024);
+  printf("%s: budget %lld KiB, %lld KiB more written\n", argv[1], budget / 1024, beyond / 1024);
   return before > 0 && after - before > budget / 2 && beyond <= kLimitBytes ? 0 : 1;
 }
