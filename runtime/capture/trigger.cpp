@@ -142,16 +142,18 @@ bool TriggerList::parse(const char* text, Item item) {
   return true;
 }
 
-bool TriggerList::has_event(const char* name) const {
+bool TriggerList::looks_at_tensors() const {
   for (uint32_t i = 0; i < count; ++i) {
-    if (triggers[i].kind == Trigger::Kind::event && std::strcmp(triggers[i].argument(), name) == 0) return true;
+    if (triggers[i].kind != Trigger::Kind::event) return true;
   }
   return false;
 }
 
-bool TriggerList::looks_at_tensors() const {
-  for (uint32_t i = 0; i < count; ++i) {
-    if (triggers[i].kind != Trigger::Kind::event) return true;
+bool names_event(const char* list, const char* name) {
+  TriggerList::Item item;
+  while (next_list_item(&list, item, sizeof item)) {
+    const char* at = item;
+    if (skip(&at, "event:") && std::strcmp(at, name) == 0) return true;
   }
   return false;
 }

@@ -43,9 +43,11 @@ struct TriggerList {
   // False when an item cannot be understood or there are too many; it is then in `wrong`.
   using Item = char[Trigger::kTextBytes + 1];
   bool parse(const char* text, Item wrong);
-  bool has_event(const char* name) const;
   // Whether any of them asks for what tensors hold.
   bool looks_at_tensors() const;
 };
+
+// Whether a list has "event:NAME".
+bool names_event(const char* list, const char* name);
 
 }  // namespace dumphook

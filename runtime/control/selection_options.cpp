@@ -21,12 +21,11 @@ Status check_items(const char* list, const char* key, ErrorText* error) {
   return DH_OK;
 }
 
-template <size_t N>
-Status copy_list(const char* from, char (&to)[N], const char* key, ErrorText* error) {
+Status copy_list(const char* from, Span<char> to, const char* key, ErrorText* error) {
   const size_t length = text_length(from);
-  if (length >= N) return error->fail(DH_ERR_LIMIT, "%s is longer than %zu bytes", key, N - 1);
-  if (length != 0) std::memcpy(to, from, length);
-  to[length] = '\0';
+  if (length >= to.size) return error->fail(DH_ERR_LIMIT, "%s is longer than %zu bytes", key, to.size - 1);
+  if (length != 0) std::memcpy(to.data, from, length);
+  to.data[length] = '\0';
   return DH_OK;
 }
 
@@ -55,13 +54,13 @@ Status check_triggers(const char* list, ErrorText* error) {
 }  // namespace
 
 Status make_selection(const dh_options& o, Selection* selection, ErrorText* error) {
-  Status status = copy_list(o.include, selection->include, "include", error);
-  if (status == DH_OK) status = copy_list(o.exclude, selection->exclude, "exclude", error);
-  if (status == DH_OK) status = copy_list(o.levels, selection->levels, "levels", error);
+  Status status = copy_list(o.include, Span<char>(selection->include), "include", error);
+  if (status == DH_OK) status = copy_list(o.exclude, Span<char>(selection->exclude), "exclude", error);
+  if (status == DH_OK) status = copy_list(o.levels, Span<char>(selection->levels), "levels", error);
   if (status == DH_OK) status = check_items(selection->include, "include", error);
   if (status == DH_OK) status = check_items(selection->exclude, "exclude", error);
   if (status == DH_OK) status = check_levels(selection->levels, error);
-  if (status == DH_OK) status = copy_list(o.triggers, selection->triggers, "triggers", error);
+  if (status == DH_OK) status = copy_list(o.triggers, Span<char>(selection->triggers), "triggers", error);
   if (status == DH_OK) status = check_triggers(selection->triggers, error);
   if (status != DH_OK) return status;
   selection->role_mask = o.role_mask;
@@ -96,10 +95,10 @@ Status set_selection_lines(const char* text, Selection* selection, ErrorText* er
         return error->fail(DH_ERR_OPTION, "\"%.60s\" cannot be changed while running", name);
       }
       if (key->kind != Kind::text) return parse_value(*key, value, &o) ? DH_OK : parse_error(*key, value, error);
-      if (std::strcmp(name, "include") == 0) return copy_list(value, changed.include, name, error);
-      if (std::strcmp(name, "exclude") == 0) return copy_list(value, changed.exclude, name, error);
-      if (std::strcmp(name, "levels") == 0) return copy_list(value, changed.levels, name, error);
-      return copy_list(value, changed.triggers, name, error);
+      if (std::strcmp(name, "include") == 0) return copy_list(value, Span<char>(changed.include), name, error);
+      if (std::strcmp(name, "exclude") == 0) return copy_list(value, Span<char>(changed.exclude), name, error);
+      if (std::strcmp(name, "levels") == 0) return copy_list(value, Span<char>(changed.levels), name, error);
+      return copy_list(value, Span<char>(changed.triggers), name, error);
     }
     Status take_bare(char* line) override { return bare_error(line, error); }
     dh_options& o;

@@ -13,19 +13,16 @@ void TriggerGate::open(TensorTable* tensors, FrameTable* frames, Spool* ring, Em
   for (uint64_t& capture_id : cut_) capture_id = kNotCut;
 }
 
-bool TriggerGate::set_list(const char* text) {
-  TriggerList list;
+void TriggerGate::set_list(const char* text) {
   TriggerList::Item wrong;
-  if (!list.parse(text, wrong)) return false;
-  list_ = list;
-  if (list_.count != 0) return true;
+  list_.parse(text, wrong);
+  if (list_.count != 0) return;
   ships_left_ = 0;
   drop_waiting();
   for (uint32_t i = 0; i < kFrameSlots; ++i) {
     FrameSlot& slot = frames_->slot(i);
     if (frames_->is_busy(i) && slot.passage == Passage::waits) slot.passage = Passage::ships;
   }
-  return true;
 }
 
 void TriggerGate::admit(FrameSlot& slot) {
@@ -51,7 +48,7 @@ bool TriggerGate::judge(const TensorEntry& entry, FrameSlot& slot, const TensorS
 void TriggerGate::fire_event(const char* name) {
   char text[Trigger::kTextBytes];
   std::snprintf(text, sizeof text, "event:%s", name);
-  if (list_.has_event(name)) fire(text, nullptr, 0);
+  fire(text, nullptr, 0);
 }
 
 void TriggerGate::fire(const char* trigger, const TensorEntry* entry, uint64_t frame) {
@@ -66,7 +63,7 @@ void TriggerGate::fire(const char* trigger, const TensorEntry* entry, uint64_t f
   ships_left_ = list_.frames_after;
   if (!waited) return;  // within the frames of a trigger before: they only become more
   uint32_t held = 0;
-  uint64_t first = 0, bytes = 0;
+  uint64_t first = frame, bytes = 0;
   for (uint64_t at = releasing() ? release_end_ : ring_->begin(); at < ring_->end(); at = ring_->next(at)) {
     const SpoolEntry& waiting = ring_->entry(at);
     if (waiting.frame_end && held++ == 0) first = waiting.frame;
@@ -78,12 +75,12 @@ void TriggerGate::fire(const char* trigger, const TensorEntry* entry, uint64_t f
     std::snprintf(where, sizeof where, " by /%s/%s in frame %llu", entry->model, entry->name,
                   static_cast<unsigned long long>(frame));
   }
-  char since[48] = "";
-  if (held != 0) std::snprintf(since, sizeof since, ", from %llu on", static_cast<unsigned long long>(first));
-  std::snprintf(report_, sizeof report_,
-                "trigger %s fired%s: %u earlier frame%s held%s (%llu of %llu bytes of pretrigger_bytes), %u to follow",
-                trigger, where, held, held == 1 ? " was" : "s were", since, static_cast<unsigned long long>(bytes),
-                static_cast<unsigned long long>(ring_->capacity()), list_.frames_after);
+  std::snprintf(
+      report_, sizeof report_,
+      "trigger %s fired%s: %u earlier frames were held, from %llu on (%llu of %llu bytes of pretrigger_bytes), "
+      "%u to follow",
+      trigger, where, held, static_cast<unsigned long long>(first), static_cast<unsigned long long>(bytes),
+      static_cast<unsigned long long>(ring_->capacity()), list_.frames_after);
 }
 
 // ---------------------------------------------------------------------------------------------------------- the ring

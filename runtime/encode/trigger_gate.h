@@ -24,8 +24,8 @@ class TriggerGate {
 
   // A ring without memory holds nothing: then only what follows the trigger is shipped.
   void open(TensorTable* tensors, FrameTable* frames, Spool* ring, Emitter* emitter);
-  // False when it cannot be understood; the old list holds then. An empty one opens the gate.
-  bool set_list(const char* text);
+  // A list that has been parsed before. An empty one opens the gate.
+  void set_list(const char* text);
 
   // Whether statistics of every tensor are wanted.
   bool looks_at_tensors() const { return list_.looks_at_tensors(); }

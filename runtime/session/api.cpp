@@ -26,21 +26,22 @@ void tell(const dh_options& options, const ErrorText& error) {
 // The memory plan as a table: one line in the log for each part that takes anything.
 void tell(const dh_options& options, const dh_memory_plan& plan) {
   if (options.on_log == nullptr) return;
-  const struct {
-    uint64_t bytes;
+  static constexpr struct {
+    uint64_t dh_memory_plan::*bytes;
     const char* what;
-  } kRows[] = {{plan.raw_pool_bytes, "raw pool: tensors that wait for the worker, and what is known of them"},
-               {plan.spool_bytes, "spool: encoded, not yet shipped"},
-               {plan.pretrigger_bytes, "pre-trigger ring: frames that wait for a trigger"},
-               {plan.descriptor_bytes, "descriptors: names, attributes, model graphs"},
-               {plan.table_bytes, "tables: tensors with their counters, frames, the session"},
-               {plan.index_bytes, "index of a file segment, and what its sink writes with"},
-               {plan.scratch_bytes, "scratch: one part, and the codec's state"},
-               {plan.total_bytes, "in all"}};
+  } kRows[] = {
+      {&dh_memory_plan::raw_pool_bytes, "raw pool: tensors that wait for the worker, and what is known of them"},
+      {&dh_memory_plan::spool_bytes, "spool: encoded, not yet shipped"},
+      {&dh_memory_plan::pretrigger_bytes, "pre-trigger ring: frames that wait for a trigger"},
+      {&dh_memory_plan::descriptor_bytes, "descriptors: names, attributes, model graphs"},
+      {&dh_memory_plan::table_bytes, "tables: tensors with their counters, frames, the session"},
+      {&dh_memory_plan::index_bytes, "index of a file segment, and what its sink writes with"},
+      {&dh_memory_plan::scratch_bytes, "scratch: one part, and the codec's state"},
+      {&dh_memory_plan::total_bytes, "in all"}};
   char line[128];
   for (const auto& row : kRows) {
-    std::snprintf(line, sizeof line, "%12llu  %s", static_cast<unsigned long long>(row.bytes), row.what);
-    if (row.bytes != 0) options.on_log(options.on_log_user, DH_LOG_INFO, line);
+    std::snprintf(line, sizeof line, "%12llu  %s", static_cast<unsigned long long>(plan.*row.bytes), row.what);
+    if (plan.*row.bytes != 0) options.on_log(options.on_log_user, DH_LOG_INFO, line);
   }
 }
 

@@ -136,10 +136,8 @@ Status Session::configure(const char* text) {
 }
 
 Status Session::event(const char* name) {
-  TriggerList list;
-  TriggerList::Item wrong;
   tensors_.lock();
-  const bool known = list.parse(tensors_.selection().triggers, wrong) && list.has_event(name);
+  const bool known = names_event(tensors_.selection().triggers, name);
   if (known) std::snprintf(event_, sizeof event_, "%s", name);
   tensors_.unlock();
   if (!known) return DH_SKIPPED;

@@ -48,8 +48,8 @@ TEST(Trigger, ReadsEveryForm) {
   EXPECT_EQ(list.triggers[3].low, -6);
   EXPECT_EQ(list.triggers[3].high, 6);
   EXPECT_STREQ(list.triggers[3].argument(), "op:Relu");
-  EXPECT_TRUE(list.has_event("door open"));
-  EXPECT_FALSE(list.has_event("door"));
+  EXPECT_TRUE(names_event("nan, event:door open", "door open"));
+  EXPECT_FALSE(names_event("nan, event:door open", "door"));
   EXPECT_TRUE(list.looks_at_tensors());
   EXPECT_FALSE(parsed("event:x").looks_at_tensors());
   EXPECT_EQ(parsed("").count, 0u);
