@@ -12,10 +12,13 @@
 #include "wire/crc32.h"
 #include "wire/format.h"
 #include "wire/mcap.h"
+#include "wire/messages.h"
 
 namespace dumphook {
 namespace {
 
+// From here on it is cheaper to derive a message's CRC from the one it holds.
+constexpr uint64_t kKnownCrcBytes = 16 << 10;
 // A chunk may end at a frame's end from here on.
 constexpr uint64_t kFrameChunkBytes = 64 << 10;
 // Of a summary: all records but schemas, channels and chunk indexes; and what a channel adds to the statistics.
@@ -297,7 +300,12 @@ bool FileSink::take_entry() {
     index_.declare(entry.channel_id);
     summary_bytes_ += entry.record_bytes + kChannelCountBytes;
   }
-  chunk_crc_ = crc32(chunk_crc_, record.data, record.size);
+  if (is_message && record.size >= kKnownCrcBytes) {
+    chunk_crc_ = crc32(chunk_crc_, record.data, kMessageHeaderBytes);
+    chunk_crc_ = crc_of_sealed(chunk_crc_, record.from(kMessageHeaderBytes));
+  } else {
+    chunk_crc_ = crc32(chunk_crc_, record.data, record.size);
+  }
   chunk_bytes_ += record.size;
   cursor_ = next;
   const bool full_now = chunk_bytes_ >= chunk_limit_ || (entry.frame_end && chunk_bytes_ >= kFrameChunkBytes);

@@ -30,6 +30,17 @@ uint32_t message_crc(ConstBytes message, size_t crc_field_offset) {
   return crc32(crc, message.data + after, message.size - after);
 }
 
+// The stored CRC is that of the message with zeros in its place. CRCs are linear: the difference is the CRC of the
+// field alone, moved on by the bytes behind it.
+uint32_t crc_of_sealed(uint32_t crc, ConstBytes message) {
+  const size_t at = find_crc_field(message);
+  if (at == 0) return crc32(crc, message.data, message.size);
+  constexpr uint32_t kNothingBefore = ~uint32_t{0};
+  const uint32_t field = ~crc32(kNothingBefore, message.data + at, sizeof(uint32_t));
+  const uint32_t difference = crc32_combine(field, 0, message.size - at - sizeof(uint32_t));
+  return crc32_combine(crc, load_le<uint32_t>(message.data + at) ^ difference, message.size);
+}
+
 bool check_message_crc(ConstBytes message) {
   const size_t at = find_crc_field(message);
   return at != 0 && load_le<uint32_t>(message.data + at) == message_crc(message, at);

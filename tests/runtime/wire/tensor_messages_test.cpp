@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/xxh64.h"
+#include "wire/crc32.h"
 #include "wire/lz4_decode.h"
 #include "wire/lz4_encode.h"
 #include "wire/messages.h"
@@ -221,6 +222,19 @@ TEST(Part, OfAnyLength_IsPaddedWithZeros) {
     EXPECT_EQ(1000u, message->part()->raw_size());
     for (size_t i = payload + length; i < bytes; ++i) EXPECT_EQ(0, buffer[i]);
     EXPECT_EQ(0xA5, buffer[bytes]);
+  }
+}
+
+TEST(Part, ItsCrcFollowsFromTheOneItHolds) {
+  for (uint32_t length = 0; length < 20000; length = length * 5 / 4 + 1) {
+    const Bytes out = buffer;
+    const size_t payload = write_part_prefix(out, length * 977u + 1, second_part());
+    for (uint32_t i = 0; i < length; ++i) out.data[payload + i] = static_cast<uint8_t>(i * i >> 3);
+    const size_t bytes = finish_part(out, payload, length, kCodecRaw, length);
+    ASSERT_GT(bytes, 0u);
+    for (const uint32_t before : {0u, 1u, 0x80000000u, 0xDEADBEEFu}) {
+      EXPECT_EQ(crc_of_sealed(before, ConstBytes(buffer, bytes)), crc32(before, buffer, bytes)) << length;
+    }
   }
 }
 
