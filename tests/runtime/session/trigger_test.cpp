@@ -72,8 +72,8 @@ class TriggerTest : public ::testing::Test {
   static std::set<uint64_t> whole_frames(const Stream& stream, size_t tensors) {
     std::set<uint64_t> frames;
     for (const auto& [number, frame] : stream.frames) {
-      const auto in_frame = [number = number](const auto& entry) {
-        return entry.second.frame == number && entry.second.whole();
+      const auto in_frame = [wanted = number](const auto& entry) {
+        return entry.second.frame == wanted && entry.second.whole();
       };
       const auto have = std::count_if(stream.tensors.begin(), stream.tensors.end(), in_frame);
       if (static_cast<size_t>(have) == tensors && frame.begins == 1 && frame.ends == 1 && frame.state == 0)
