@@ -387,10 +387,11 @@ Status Hook::store_in_pieces(TensorEntry& entry, FrameSlot& slot, Record& record
   record.first = false;
   record.last = true;
   record.truncated = expired;
-  if (!expired) slot.accepted.fetch_add(1, std::memory_order_relaxed);
+  // Also a truncated one: the worker knows whether its parts have been counted, and takes it back.
+  slot.accepted.fetch_add(1, std::memory_order_relaxed);
   slot.queued.fetch_add(1, std::memory_order_relaxed);
   publish(closing, record);
-  return expired ? lose(entry, &slot, slot.number, DH_LOSS_POOL_FULL) : DH_OK;
+  return expired ? DH_DROPPED : DH_OK;
 }
 
 }  // namespace dumphook

@@ -82,8 +82,10 @@ struct TensorEntry {
 
   // Written by the worker.
   alignas(64) std::atomic<uint64_t> shipped{0};
-  uint64_t descriptor_hash = 0;
+  uint64_t descriptor_hash = 0;  // of what the stream was told last
+  uint64_t waiting_hash = 0;     // of what went last to the ring of frames that wait for a trigger
   bool described = false;
+  bool waiting_described = false;
 
   // `lost` by reason, and what is shipped; exact at any moment, if `seen` is read later. What was shipped and removed
   // again is lost: `shipped` itself never goes down, so that no tensor is ever in both numbers, or in neither.

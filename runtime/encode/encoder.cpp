@@ -15,8 +15,8 @@ constexpr size_t kMaxDescriptorBytes = 32768;  // without scales: names, origin 
 constexpr size_t kMaxChannelBytes = kMaxTopicBytes + 128;
 constexpr size_t kMaxSummaryBytes = 1536;  // a digest, or statistics with their histogram
 
-void set_key(const TensorEntry& entry, const Record& record, TensorKey* key) {
-  key->descriptor_hash = entry.descriptor_hash;
+void set_key(uint64_t descriptor_hash, const Record& record, TensorKey* key) {
+  key->descriptor_hash = descriptor_hash;
   key->frame = record.frame;
   key->capture_id = record.capture_id;
   key->instance = record.instance;
@@ -175,16 +175,24 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
   view.attributes = {attributes, attribute_count};
   view.hash = descriptor_hash(view);
   *step = Step::progressed;
-  if (entry.described && entry.descriptor_hash == view.hash) return true;
+  FrameSlot& slot = frames_->slot(record.frame_slot);
+  const bool waits = slot.passage == Passage::waits;
+  // What waits comes after what went to the ring before it, everything else after what the stream was told.
+  const bool ring_knows = waits && entry.waiting_described;
+  const bool known =
+      ring_knows ? entry.waiting_hash == view.hash : entry.described && entry.descriptor_hash == view.hash;
+  record_hash_ = view.hash;
+  if (known) return true;
 
   const size_t max_bytes = kMaxDescriptorBytes + static_cast<size_t>(quant_bytes(record.quant_count, true));
   SpoolEntry message;
   message.tensor_id = entry.tensor_id;
   message.channel_id = static_cast<uint16_t>(kFirstTensorChannel + entry.tensor_id);
   message.descriptor = true;
+  message.descriptor_hash = view.hash;
   size_t written = 0;
   const bool emitted = gate_->emit(
-      frames_->slot(record.frame_slot), message, max_bytes, 0,
+      slot, message, max_bytes, 0,
       [&](Bytes out, uint64_t seq) {
         const size_t bytes = write_descriptor(out, seq, view);
         return bytes != 0 && state_->reserve_descriptor(entry.tensor_id, bytes) ? bytes : size_t{0};
@@ -195,9 +203,13 @@ bool Encoder::describe(TensorEntry& entry, const Record& record, uint32_t first_
     return false;
   }
   if (written == 0) return false;
-  entry.described = true;
-  entry.descriptor_hash = view.hash;
+  (waits ? entry.waiting_described : entry.described) = true;
+  (waits ? entry.waiting_hash : entry.descriptor_hash) = view.hash;
   return true;
+}
+
+uint64_t Encoder::capture_time_of(const Record& record) const {
+  return record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
 }
 
 Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
@@ -212,14 +224,14 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
   const ConstBytes raw = in_one_piece ? part_bytes(bytes) : ConstBytes();
 
   PartView part;
-  set_key(entry, record, &part);
+  set_key(record_hash_, record, &part);
   part.part_index = static_cast<uint32_t>(offset / options_.part_bytes);
   part.part_count = static_cast<uint32_t>(parts);
   part.offset = offset;
   part.total = record.total_bytes;
   part.dtype = record.dtype;
   part.shape = {record.shape, record.rank};
-  part.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
+  part.capture_time_ns = capture_time_of(record);
   if (options_.digest && single_record) {
     if (offset_ == 0) digest_ = Xxh64(0);
     Xxh64 digest = digest_;
@@ -261,11 +273,11 @@ Step Encoder::encode_part(TensorEntry& entry, const Record& record) {
 
 Step Encoder::encode_digest(TensorEntry& entry, const Record& record) {
   DigestView view;
-  set_key(entry, record, &view);
+  set_key(record_hash_, record, &view);
   view.value = record.digest;
   view.dtype = record.dtype;
   view.shape = {record.shape, record.rank};
-  view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
+  view.capture_time_ns = capture_time_of(record);
   const bool emitted =
       gate_->emit(frames_->slot(record.frame_slot), last_part_of(entry, record), kMaxSummaryBytes, view.capture_time_ns,
                   [&view](Bytes out, uint64_t seq) { return write_tensor_digest(out, seq, view); });
@@ -323,7 +335,7 @@ bool Encoder::judge(TensorEntry& entry, const Record& record, uint32_t first_blo
 Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block) {
   const TensorStatistics& statistics = statistics_of(record, first_block);
   StatisticsView view;
-  set_key(entry, record, &view);
+  set_key(record_hash_, record, &view);
   view.dtype = record.dtype;
   view.shape = {record.shape, record.rank};
   view.count = statistics.count;
@@ -339,7 +351,7 @@ Step Encoder::encode_statistics(TensorEntry& entry, const Record& record, uint32
   view.saturated = statistics.saturated;
   view.histogram_first_exponent = statistics.histogram_first_exponent;
   view.histogram = {statistics.histogram, statistics.histogram_size};
-  view.capture_time_ns = record.capture_time_ns == 0 ? 0 : emitter_->session_ns(record.capture_time_ns);
+  view.capture_time_ns = capture_time_of(record);
   SpoolEntry message = last_part_of(entry, record);
   if (record.content == Content::statistics) {  // counted as lost by the hook
     message.first_part = message.last_part = false;
@@ -419,16 +431,18 @@ Encoder::Broken* Encoder::find_broken(uint64_t capture_id) {
   return nullptr;
 }
 
-// A tensor in pieces is lost when one of them is, and counted with its closing record, which has nothing to lose
-// itself; a truncated one was counted where it was given up.
+// A tensor in pieces is lost when one of them is, or when the deadline passed first, and counted with its closing
+// record, which has nothing to lose itself. One of which a part gave way in the ring has been counted.
 void Encoder::finish_record(const Record& record, uint32_t first_block, bool lost, dh_loss_reason reason) {
   Broken* broken = record.first ? nullptr : find_broken(record.capture_id);
   if (record.last) {
     ++frames_->slot(record.frame_slot).encoded;
-    if (!record.first) lost = broken != nullptr && !record.truncated;
+    if (!record.first) lost = broken != nullptr || record.truncated;
     if (record.content == Content::statistics) lost = false;  // counted by the hook
-    if (lost) {
+    if (lost && !gate_->is_cut(record.capture_id)) {
       if (broken != nullptr) reason = broken->reason;
+      if (record.truncated) reason = DH_LOSS_POOL_FULL;
+      if (!record.first) gate_->cut(record.capture_id);  // its other pieces may wait there
       tensors_->entry(record.tensor_id).lost[reason].add(record.frame);
       frames_->slot(record.frame_slot).lose_accepted(reason);
     }

@@ -46,6 +46,7 @@ class Encoder {
 
  private:
   bool describe(TensorEntry& entry, const Record& record, uint32_t first_block, Step* step);
+  uint64_t capture_time_of(const Record& record) const;
   Step encode_part(TensorEntry& entry, const Record& record);
   Step encode_digest(TensorEntry& entry, const Record& record);
   Step encode_statistics(TensorEntry& entry, const Record& record, uint32_t first_block);
@@ -74,6 +75,7 @@ class Encoder {
   uint32_t block_ = 0;   // where it begins
   bool started_ = false;
   bool described_ = false;
+  uint64_t record_hash_ = 0;  // of its descriptor
   bool judged_ = false;
   bool is_measured_ = false;
   TensorStatistics measured_;

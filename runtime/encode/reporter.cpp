@@ -71,6 +71,8 @@ Step Reporter::end_frame(uint32_t index) {
     frames_->retire(index);
     return Step::progressed;
   }
+  constexpr size_t kMaxBytes = 2048;
+  if (!gate_->prepare(slot, kMaxBytes)) return Step::blocked;
   FrameEndView view;
   uint64_t lost[DH_LOSS_REASON_COUNT];
   uint64_t lost_sum = 0;
@@ -92,7 +94,7 @@ Step Reporter::end_frame(uint32_t index) {
   SpoolEntry message;
   message.channel_id = kFrameEndChannel.channel;
   message.frame_end = true;
-  if (!gate_->emit(slot, message, 2048, 0,
+  if (!gate_->emit(slot, message, kMaxBytes, 0,
                    [&view](Bytes out, uint64_t seq) { return write_frame_end(out, seq, view); })) {
     return Step::blocked;
   }

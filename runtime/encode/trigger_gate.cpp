@@ -109,8 +109,14 @@ bool TriggerGate::evict() {
     const SpoolEntry& entry = ring_->entry(ring_->begin());
     FrameSlot* slot = frames_->find_busy(entry.frame);
     if (entry.stays || (entry.frame_begin && slot != nullptr)) {
-      if (slot != nullptr) slot->begin_shipped |= entry.frame_begin;
-      if (!emitter_->release_oldest()) return false;
+      const bool frame_over = entry.frame_end;
+      const uint64_t frame = entry.frame;
+      const bool begins = entry.frame_begin;
+      if (!release_oldest()) return false;
+      if (slot != nullptr) slot->begin_shipped |= begins;
+      for (uint32_t i = 0; frame_over && i < over_count; ++i) {
+        if (over[i] == frame) over[i] = over[--over_count];
+      }
       continue;
     }
     if (slot == nullptr) {
@@ -130,7 +136,7 @@ void TriggerGate::give_up(const SpoolEntry& entry, FrameSlot* slot, dh_loss_reas
   if (entry.capture_id == SpoolEntry::kNoCapture || is_cut(entry.capture_id)) return;
   tensors_->entry(entry.tensor_id).lost[reason].add(entry.frame);
   if (slot != nullptr) slot->lose_accepted(reason);
-  if (!entry.last_part) cut_[next_cut_++ % kMaxCut] = entry.capture_id;
+  if (!entry.last_part) cut(entry.capture_id);
 }
 
 Step TriggerGate::release() {
@@ -140,14 +146,28 @@ Step TriggerGate::release() {
     ring_->pop();
     return Step::progressed;
   }
-  return emitter_->release_oldest() ? Step::progressed : Step::blocked;
+  return release_oldest() ? Step::progressed : Step::blocked;
+}
+
+// A descriptor that leaves the ring is what the stream knows of its tensor from now on.
+bool TriggerGate::release_oldest() {
+  const SpoolEntry entry = ring_->entry(ring_->begin());
+  if (!emitter_->release_oldest()) return false;
+  if (!entry.descriptor) return true;
+  TensorEntry& tensor = tensors_->entry(entry.tensor_id);
+  tensor.described = true;
+  tensor.descriptor_hash = entry.descriptor_hash;
+  return true;
 }
 
 void TriggerGate::drop_all(dh_loss_reason reason_of_released) {
   while (!ring_->empty()) {
     const SpoolEntry& entry = ring_->entry(ring_->begin());
-    if (entry.descriptor) tensors_->entry(entry.tensor_id).described = false;  // never said: once more then
-    give_up(entry, frames_->find_busy(entry.frame), releasing() ? reason_of_released : DH_LOSS_NOT_TRIGGERED);
+    FrameSlot* slot = frames_->find_busy(entry.frame);
+    if (entry.stays && entry.frame_end && release_oldest()) continue;
+    if (entry.descriptor) tensors_->entry(entry.tensor_id).waiting_described = false;  // never said: once more then
+    if (entry.frame_begin && slot != nullptr) slot->begun = false;
+    give_up(entry, slot, releasing() ? reason_of_released : DH_LOSS_NOT_TRIGGERED);
     ring_->pop();
   }
 }

@@ -4,8 +4,8 @@
 // `frames_after`. When the ring is full the oldest frame gives way and is counted as not_triggered. Used by the worker
 // only.
 //
-// Some messages never give way, but leave the ring for the stream: descriptors, so that a part that is shipped later has
-// its own, and the FrameBegin of a frame that is still open when its first tensors must go, with its FrameEnd.
+// Some messages never give way, but leave the ring for the stream: descriptors, so that a part that is shipped later
+// has its own, and the FrameBegin of a frame that is still open when its first tensors must go, with its FrameEnd.
 #pragma once
 
 #include <cstdint>
@@ -37,19 +37,24 @@ class TriggerGate {
   void admit(FrameSlot& slot);
   // The frame waits and there is no ring.
   bool hides(const FrameSlot& slot) const { return slot.passage == Passage::waits && ring_->capacity() == 0; }
+  // Makes room for a message of the frame, where it waits: tensors may be lost for that, also of this frame.
+  bool prepare(const FrameSlot& slot, size_t max_bytes) {
+    return slot.passage != Passage::waits || make_room(kMessageHeaderBytes + max_bytes);
+  }
   // As Emitter::emit, for a message of an admitted frame that is not hidden.
   template <class Write>
   bool emit(const FrameSlot& slot, const SpoolEntry& prototype, size_t max_bytes, uint64_t publish_ns,
             const Write& write, size_t* written = nullptr) {
+    if (!prepare(slot, max_bytes)) return false;
     SpoolEntry entry = prototype;
     entry.waits = slot.passage == Passage::waits;
     entry.frame = slot.number;
     entry.stays = entry.descriptor || (entry.frame_end && slot.begin_shipped);
-    if (entry.waits && !make_room(kMessageHeaderBytes + max_bytes)) return false;
     return emitter_->emit(entry, max_bytes, publish_ns, write, written);
   }
   // A part of this tensor gave way a moment ago: it has been counted, and its other parts are of no use.
   bool is_cut(uint64_t capture_id) const;
+  void cut(uint64_t capture_id) { cut_[next_cut_++ % kMaxCut] = capture_id; }
 
   // While something is on its way from the ring to the spool nothing else may be emitted for a frame.
   bool releasing() const { return ring_->begin() < release_end_; }
@@ -69,6 +74,7 @@ class TriggerGate {
   void fire(const char* trigger, const TensorEntry* entry, uint64_t frame);
   bool make_room(size_t bytes);
   bool evict();
+  bool release_oldest();
   void give_up(const SpoolEntry& entry, FrameSlot* slot, dh_loss_reason reason);
 
   TriggerList list_;

@@ -45,6 +45,12 @@ void tell(const dh_options& options, const dh_memory_plan& plan) {
   }
 }
 
+dh_status take_over(const dh_options& from, Options* options, ErrorText* error) {
+  const dh_status status = options->assign(from, error);
+  const char* file = options->get().config_file;
+  return status == DH_OK && file != nullptr ? options->read_file(file, error) : status;
+}
+
 dh_status open_with(Options& options, const char* const* environment, dh_session** session) {
   ErrorText error;
   Handle* handle = Handle::take();
@@ -72,10 +78,7 @@ DH_API uint64_t dh_required_bytes(const dh_options* from, dh_memory_plan* plan) 
   if (from == nullptr || (plan != nullptr && plan->struct_size < 2 * sizeof(uint32_t))) return 0;
   Options options;
   ErrorText error;
-  dh_status status = options.assign(*from, &error);
-  if (status == DH_OK && options.get().config_file != nullptr) {
-    status = options.read_file(options.get().config_file, &error);
-  }
+  dh_status status = take_over(*from, &options, &error);
   if (status == DH_OK) status = options.finish(&error);
   if (status != DH_OK) {
     tell(options.get(), error);
@@ -98,10 +101,7 @@ DH_API dh_status dh_open(const dh_options* from, dh_session** session) {
   if (from == nullptr) return DH_ERR_ARGUMENT;
   Options options;
   ErrorText error;
-  dh_status status = options.assign(*from, &error);
-  if (status == DH_OK && options.get().config_file != nullptr) {
-    status = options.read_file(options.get().config_file, &error);
-  }
+  dh_status status = take_over(*from, &options, &error);
   if (status == DH_OK && dumphook::text_length(options.get().sink) == 0) {
     status = error.fail(DH_ERR_OPTION, "no sink: say where the capture goes, e.g. \"file:run.mcap\"");
   }
@@ -116,10 +116,7 @@ DH_API dh_status dh_open_from_env(const dh_options* from, dh_session** session) 
   const dh_options defaults = dh_options_default();
   Options options;
   ErrorText error;
-  dh_status status = options.assign(from == nullptr ? defaults : *from, &error);
-  if (status == DH_OK && options.get().config_file != nullptr) {
-    status = options.read_file(options.get().config_file, &error);
-  }
+  dh_status status = take_over(from == nullptr ? defaults : *from, &options, &error);
   if (status == DH_OK) status = options.read_environment(environ, &error);
   if (status != DH_OK) {
     tell(options.get(), error);
@@ -224,24 +221,23 @@ DH_API dh_status dh_adopt_dir(dh_session* session, const dh_adopt_options* optio
 }
 
 DH_API const char* dh_status_text(dh_status status) {
-  switch (status) {
-    case DH_OK: return "ok";
-    case DH_SKIPPED: return "skipped: nothing to do";
-    case DH_DROPPED: return "dropped: counted as lost";
-    case DH_TIMEOUT: return "timeout";
-    case DH_ERR_ARGUMENT: return "error: argument";
-    case DH_ERR_OPTION: return "error: option";
-    case DH_ERR_TENSOR: return "error: the tensor contradicts itself";
-    case DH_ERR_MEMORY: return "error: memory";
-    case DH_ERR_THREAD: return "error: thread";
-    case DH_ERR_SINK: return "error: sink";
-    case DH_ERR_ADDRESS: return "error: address";
-    case DH_ERR_SECURITY: return "error: security";
-    case DH_ERR_LIMIT: return "error: limit";
-    case DH_ERR_UNSUPPORTED: return "error: not in this build";
-    case DH_ERR_CLOSED: return "error: closed";
-  }
-  return "unknown status";
+  static const char* const kTexts[] = {"error: closed",
+                                       "error: not in this build",
+                                       "error: limit",
+                                       "error: security",
+                                       "error: address",
+                                       "error: sink",
+                                       "error: thread",
+                                       "error: memory",
+                                       "error: the tensor contradicts itself",
+                                       "error: option",
+                                       "error: argument",
+                                       "ok",
+                                       "skipped: nothing to do",
+                                       "dropped: counted as lost",
+                                       "timeout"};
+  const auto index = static_cast<unsigned>(status - DH_ERR_CLOSED);
+  return index < sizeof kTexts / sizeof *kTexts ? kTexts[index] : "unknown status";
 }
 
 DH_API const char* dh_loss_reason_text(dh_loss_reason reason) {

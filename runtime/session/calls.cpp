@@ -148,11 +148,13 @@ Status Session::event(const char* name) {
 
 Status Session::flush(uint32_t timeout_ms) {
   const uint64_t deadline_ns = clock_.monotonic_ns() + timeout_ms * kMillisecond;
-  // First all that is in the pool now must be encoded, then all that is in the spool then must have left it.
+  // First all that is in the pool now must be encoded, then all that is in the spool then must have left it. Two rounds,
+  // so that one has seen an event that was raised before.
   const uint32_t published = pool_.published();
+  const uint32_t round = rounds_.load(std::memory_order_acquire);
   uint64_t encoded_end = ~uint64_t{0};
   for (;;) {
-    if (encoded_end == ~uint64_t{0} &&
+    if (encoded_end == ~uint64_t{0} && rounds_.load(std::memory_order_acquire) - round >= 2 &&
         static_cast<int32_t>(encoded_records_.load(std::memory_order_acquire) - published) >= 0) {
       encoded_end = encoded_end_.load(std::memory_order_relaxed);
     }

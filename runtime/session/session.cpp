@@ -26,6 +26,7 @@ constexpr uint64_t kGoodbyeNs = 1000 * kMillisecond;  // at most, of close_ms
 // While a frame is open hooks publish without waking the worker, so it looks by itself this often.
 constexpr uint64_t kOpenFramePollNs = kMillisecond;
 constexpr uint64_t kIdlePollNs = 200 * kMillisecond;
+constexpr uint64_t kLeastPatienceNs = 2000 * kMillisecond;  // with calls that are inside at close, whatever close_ms is
 constexpr int kPartsPerRound = 16;
 constexpr uint32_t kMostNotes = 256;  // tensors waiting for the worker without their bytes
 
@@ -313,19 +314,19 @@ bool Session::discarding() const {
 }
 
 void Session::watch_triggers() {
-  if (triggers_changed_.exchange(false, std::memory_order_acquire)) {
-    char list[sizeof Selection::triggers];
-    tensors_.lock();
-    std::memcpy(list, tensors_.selection().triggers, sizeof list);
-    tensors_.unlock();
-    gate_.set_list(list);
-  }
   if (event_raised_.exchange(false, std::memory_order_acquire)) {
     char name[sizeof event_];
     tensors_.lock();
     std::memcpy(name, event_, sizeof name);
     tensors_.unlock();
     gate_.fire_event(name);
+  }
+  if (triggers_changed_.exchange(false, std::memory_order_acquire)) {
+    char list[sizeof Selection::triggers];
+    tensors_.lock();
+    std::memcpy(list, tensors_.selection().triggers, sizeof list);
+    tensors_.unlock();
+    gate_.set_list(list);
   }
   const char* report = gate_.report();
   if (report == nullptr || !reporter_.log(DH_LOG_INFO, report)) return;
@@ -361,9 +362,10 @@ bool Session::work() {
   } else {
     progressed = encode_round(now_ns);
   }
-  if (!gate_.releasing()) {
+  if (!gate_.releasing() && !event_raised_.load(std::memory_order_acquire)) {
     encoded_end_.store(spool_.end(), std::memory_order_relaxed);
     encoded_records_.store(pool_.released(), std::memory_order_release);
+    rounds_.fetch_add(1, std::memory_order_release);
   }
   if (flush_asked_.exchange(false, std::memory_order_relaxed)) sink->flush();
   last_step_ = sink->step(now_ns);
@@ -425,7 +427,8 @@ void Session::drop_all(dh_loss_reason reason) {
 
 void Session::park(uint64_t deadline_ns) {
   parking_.prepare();
-  const bool asked = reporter_.has_notices() || flush_asked_.load(std::memory_order_relaxed) ||
+  const bool asked = reporter_.has_notices() || event_raised_.load(std::memory_order_seq_cst) ||
+                     flush_asked_.load(std::memory_order_relaxed) ||
                      (deadline_ns == 0 && closing_.load(std::memory_order_seq_cst));
   const bool work_left = !discarding() && !encoder_.idle() && spool_.empty();
   const uint64_t now_ns = clock_.monotonic_ns();
@@ -460,6 +463,7 @@ void Session::drain_and_seal() {
     return;
   }
   gate_.drop_all(reason_for_the_rest());
+  gate_.set_list("");
   while (encoder_.discard(reason_for_the_rest())) {
   }
   report_unmatched();
@@ -525,7 +529,9 @@ void Session::report_unmatched() {
 bool Session::wait_until_empty(const Handle& handle) {
   leaving_.store(true, std::memory_order_seq_cst);
   parking_.notify();
-  const uint64_t deadline_ns = clock_.monotonic_ns() + options_.close_ms * kMillisecond;
+  uint64_t patience_ns = options_.close_ms * kMillisecond;
+  if (patience_ns < kLeastPatienceNs) patience_ns = kLeastPatienceNs;
+  const uint64_t deadline_ns = clock_.monotonic_ns() + patience_ns;
   while (!handle.is_empty()) {
     if (clock_.monotonic_ns() >= deadline_ns) return false;
     const timespec moment = {0, 100000};
@@ -549,7 +555,7 @@ Status Session::close(Handle* handle) {
   if (has_worker_) {
     parking_.wake();
     pthread_join(worker_, nullptr);
-  } else {
+  } else if (!working_.exchange(true, std::memory_order_acquire)) {  // else a call that does not come back is at it
     const WriteSignalsHeldBack held_back;
     drain_and_seal();
   }
@@ -563,6 +569,7 @@ Status Session::close(Handle* handle) {
     release_memory();
     handle->give_back();
   }
+  if (!empty) return DH_TIMEOUT;
   return unshipped ? DH_DROPPED : DH_OK;
 }
 

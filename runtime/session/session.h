@@ -140,6 +140,7 @@ class Session {
   std::atomic<uint32_t> closing_{false};
   std::atomic<uint32_t> flush_asked_{false};
   // For flush: what was taken from the pool, where the spool ended then, and what has left it.
+  std::atomic<uint32_t> rounds_{0};  // of the worker, after which nothing was on its way from the ring to the spool
   std::atomic<uint32_t> encoded_records_{0};
   std::atomic<uint64_t> encoded_end_{0};
   std::atomic<uint64_t> released_end_{0};

@@ -133,10 +133,6 @@ void SegmentIndex::undeclare(uint16_t channel) {
 }
 
 ConstBytes SegmentIndex::statistics_record(uint16_t schema_count, uint32_t metadata_count) {
-  uint32_t used = 0;
-  for (uint32_t i = 0; i < channel_limit_; ++i) {
-    if (counts_[i].number != 0) counts_[used++] = counts_[i];
-  }
   McapStatisticsView view;
   view.message_count = message_count_;
   view.schema_count = schema_count;
@@ -145,7 +141,7 @@ ConstBytes SegmentIndex::statistics_record(uint16_t schema_count, uint32_t metad
   view.chunk_count = chunk_count_;
   view.start_time = segment_start_;
   view.end_time = segment_end_;
-  view.message_counts = Span<const ChannelNumber>(counts_, used);
+  view.message_counts = Span<const ChannelNumber>(counts_, channel_limit_);
   // No chunk is open, so that touched_ is free; it has 16 bytes for each channel, the record 10 and a head.
   const Bytes out(reinterpret_cast<uint8_t*>(touched_), channel_limit_ * sizeof(ChannelNumber));
   return ConstBytes(out.data, write_statistics_record(out, view));

@@ -43,7 +43,7 @@ class SegmentIndex {
   bool is_declared(uint16_t channel) const { return channel < channel_limit_ && declared_[channel] != 0; }
   uint32_t declared_count() const { return declared_count_; }
 
-  // For the summary: all ChunkIndex records, and the Statistics record (once for a segment: it packs the counts).
+  // For the summary, between chunks: all ChunkIndex records, and the Statistics record.
   ConstBytes chunk_index_records() const { return ConstBytes(area_.data, kept_bytes_); }
   uint32_t chunk_count() const { return chunk_count_; }
   ConstBytes statistics_record(uint16_t schema_count, uint32_t metadata_count);

@@ -27,6 +27,7 @@ struct SpoolEntry {
   uint64_t log_time = 0;
   uint64_t frame = 0;                // of a part
   uint64_t capture_id = kNoCapture;  // of a part that counts
+  uint64_t descriptor_hash = 0;      // of a descriptor
   uint32_t record_bytes = 0;         // set by commit
   EntryKind kind = EntryKind::message;
   uint32_t tensor_id = kNoTensor;

@@ -53,6 +53,7 @@ class RecordWriter {
   void map(Span<const ChannelNumber> entries) {
     const size_t list = begin_list();
     for (const ChannelNumber& entry : entries) {
+      if (entry.number == 0) continue;
       number(entry.channel);
       number(entry.number);
     }

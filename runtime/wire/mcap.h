@@ -71,6 +71,7 @@ struct MessageIndexEntry {
 
 size_t write_message_index_record(Bytes out, uint16_t channel, Span<const MessageIndexEntry> entries);
 
+// In a list; those whose number is 0 are left out.
 struct ChannelNumber {
   uint16_t channel = 0;
   uint64_t number = 0;

@@ -344,7 +344,9 @@ DH_API dh_status dh_flush(dh_session* session, uint32_t timeout_ms);
 
 /* Ships what is left within close_ms, counts the rest as lost, seals the capture, frees everything. DH_DROPPED when
  * anything that had been captured since dh_open never left (sink_error, not_connected, closed); what policies refused
- * is in dh_counters and in the capture. Taps may be used again with another session. */
+ * is in dh_counters and in the capture. DH_TIMEOUT when a call of another thread was still inside after close_ms and 2
+ * seconds, as that of a thread which died there: all is shipped and sealed, but the session's memory stays in use, also
+ * a block of yours. Taps may be used again with another session. */
 DH_API dh_status dh_close(dh_session* session);
 
 /* Changes selection and levels while running: `key = value` lines as in the config file, keys include, exclude, level,

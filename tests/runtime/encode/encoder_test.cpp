@@ -55,8 +55,9 @@ class EncoderTest : public ::testing::Test {
     hook.clock = clock;
     hook.wait_user = this;
     hook.wait_for_room = [](void* self, uint64_t) {
-      static_cast<EncoderTest*>(self)->while_waiting();
-      return true;
+      auto* test = static_cast<EncoderTest*>(self);
+      test->while_waiting();
+      return --test->waits_left_ != 0;
     };
     hook_.open(hook, &pool_, &tensors_, &frames_);
     Selection all;
@@ -109,6 +110,7 @@ class EncoderTest : public ::testing::Test {
   Encoder encoder_;
   Reporter reporter_;
   dh_frame frame_ = 0;
+  int waits_left_ = -1;  // before the deadline
   int discard_next_ = 0;
   uint64_t last_parts_ = 0;
 };
@@ -158,6 +160,20 @@ TEST_P(EncoderPieces, ATensorThatLosesOne_IsLostOnce_AndItsOthersAreNotSent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(FirstSecondThird, EncoderPieces, ::testing::Values(1, 2, 3));
+
+TEST_F(EncoderTest, ATensorThatMeetsItsDeadlineHalfway_IsLostOnce) {
+  open(256 << 10, DH_POLICY_BLOCK);
+  waits_left_ = 2;
+  ASSERT_EQ(capture(std::string(300000, 'x')), DH_DROPPED);
+  while (encoder_.step() == Step::progressed) last_parts_ += ship();
+  EXPECT_EQ(last_parts_, 0u);
+  EXPECT_EQ(lost(DH_LOSS_POOL_FULL), 1u);
+  FrameSlot* slot = frames_.find_busy(5);
+  ASSERT_NE(slot, nullptr);
+  EXPECT_EQ(slot->accepted, 0u);
+  EXPECT_EQ(slot->lost[DH_LOSS_POOL_FULL], 1u);
+  EXPECT_EQ(pool_.used_bytes(), 0u);
+}
 
 TEST_F(EncoderTest, DiscardingOnlyTheClosingRecordLosesNothing) {
   open(1 << 20, DH_POLICY_BLOCK);

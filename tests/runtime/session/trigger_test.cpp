@@ -275,6 +275,103 @@ TEST_F(TriggerTest, WaitingTensorsDoNotKeepFlushFromReturning) {
   EXPECT_EQ(close().counters.back().lost.at(DH_LOSS_NOT_TRIGGERED), 3u);
 }
 
+TEST_F(TriggerTest, ALongFrameDoesNotEmptyTheRingWhenItGivesWay) {
+  open();
+  const dh_frame slow = begin_frame(session_, 1000);
+  capture(slow, "slow", values(30000, 0));
+  pump();
+  // 12 KB each: the ring goes round once while the slow frame is open, which ends then.
+  for (uint64_t frame = 0; frame < 30; ++frame) run_frame(frame);
+  capture(slow, "slow", values(100, 0));
+  dh_frame_end(session_, slow);
+  pump();
+  for (uint64_t frame = 30; frame < 60; ++frame) run_frame(frame, frame == 59 ? NAN : 0.0f);
+  const Stream stream = close();
+  const std::set<uint64_t> whole = whole_frames(stream, 3);
+  EXPECT_GE(whole.size(), 15u);
+  EXPECT_EQ(whole, range(*whole.begin(), 59));
+  EXPECT_EQ(stream.frames.at(1000).ends, 1u);
+}
+
+TEST_F(TriggerTest, ASinkThatFailsInTheMiddleOfATensor_CountsItOnce) {
+  for (int parts = 0; parts < 8; ++parts) {
+    Collector collector;
+    options_ = callback_options(&collector);
+    options_.flags = DH_FLAG_NO_WORKER;
+    options_.pretrigger_bytes = 256 << 10;
+    options_.part_bytes = 16 << 10;
+    options_.triggers = "nan";
+    options_.close_ms = 50;
+    open();
+    run_frame(1);
+    const dh_frame frame = begin_frame(session_, 2);
+    capture(frame, "large", values(200000, 0));  // 50 parts, of which the ring holds some
+    for (int i = 0; i < parts; ++i) dh_pump(session_, 0);
+    check_sum();
+    collector.broken = true;
+    dh_event(session_, "none");
+    capture(frame, "more", values(10, NAN));
+    pump();
+    check_sum();
+    dh_frame_end(session_, frame);
+    dh_close(session_);
+    session_ = nullptr;
+  }
+}
+
+TEST_F(TriggerTest, TriggersTakenAwayInTheMiddleOfAFrame_LeaveAStreamThatIsWhole) {
+  open();
+  const dh_frame frame = begin_frame(session_, 1);
+  capture(frame, "a", values(100, 0));
+  pump();
+  ASSERT_EQ(dh_configure(session_, "triggers ="), DH_OK);
+  run_frame(2);  // it holds from here on
+  capture(frame, "b", values(100, 0));
+  dh_frame_end(session_, frame);
+  pump();
+  const Stream stream = close();
+  EXPECT_EQ(stream.frames.at(1).begins, 1u);
+  EXPECT_EQ(stream.frames.at(1).lost.at(DH_LOSS_NOT_TRIGGERED), 1u);
+  EXPECT_EQ(whole_frames(stream, 3), range(2, 2));
+}
+
+TEST_F(TriggerTest, AFrameThatShipsBesideOneThatWaits_HasItsDescriptors) {
+  options_.triggers = "event:go";
+  open();
+  const dh_frame ships = begin_frame(session_, 1);
+  capture(ships, "a", values(100, 0));
+  pump();
+  dh_event(session_, "go");
+  pump();
+  const dh_frame waits = begin_frame(session_, 2);
+  capture(waits, "new", values(100, 0));
+  pump();
+  capture(ships, "new", values(100, 0));
+  pump();
+  dh_frame_end(session_, ships);
+  dh_frame_end(session_, waits);
+  pump();
+  const Stream stream = close();  // read_stream has checked that each part had a descriptor
+  EXPECT_EQ(stream.of("new").size(), 1u);
+}
+
+TEST_F(TriggerTest, FlushAfterAnEvent_WaitsUntilAllThatWasHeldIsShipped) {
+  options_.flags = 0;
+  options_.triggers = "event:go";
+  for (int round = 0; round < 20; ++round) {
+    Collector collector;
+    options_.on_bytes_user = &collector;
+    open();
+    run_frame(1);
+    ASSERT_EQ(dh_flush(session_, 5000), DH_OK);
+    EXPECT_EQ(counters_of(session_).in_flight, 3u);
+    dh_event(session_, "go");
+    ASSERT_EQ(dh_flush(session_, 5000), DH_OK);
+    EXPECT_EQ(counters_of(session_).shipped, 3u);
+    dh_close(session_);
+  }
+}
+
 TEST_F(TriggerTest, OptionsAreChecked) {
   options_.pretrigger_bytes = 100 << 10;
   EXPECT_EQ(dh_open(&options_, &session_), DH_ERR_OPTION);
